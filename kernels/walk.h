@@ -85,8 +85,8 @@ static __device__ inline void row_store(const struct attention_args *a,
   if (lane == 0) a->lse[row->at] = sees ? lse : MINUS_INFINITY;
 }
 
-/* Join the parts of a row: chains over l and a lane's columns, in ascending order of shards.  Open
- * sums continue what is stored. */
+/* Join the parts of a row: chains over l and a lane's columns, in ascending order of shards.  With
+ * SUMS_OPEN the sums continue the stored ones. */
 static __device__ inline void parts_join(const struct attention_args *a,
                                          const struct softmax_row *row,
                                          const struct softmax_sequence *s)

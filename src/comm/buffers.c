@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * By NCCL between GPUs if every rank has one of its own; otherwise through the host, by MPI. */
+ * Buffers are exchanged by NCCL if every rank has a GPU of its own, otherwise by MPI through host
+ * memory. */
 #include "comm/buffers.h"
 
 #include <stdio.h>
@@ -136,7 +137,7 @@ static gidx counts_to_bytes(const struct comm *c, const idx *counts, size_t unit
   return sum;
 }
 
-/* By MPI, in place. */
+/* All-gather by MPI, in place: *b has the items of all ranks, this rank's in their place. */
 static int buffer_allgather(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                             size_t unit, gidx first, gidx all)
 {
@@ -148,7 +149,7 @@ static int buffer_allgather(struct comm *c, struct device *dev, struct buffer *b
   return OK;
 }
 
-/* By MPI, from the first items of another buffer. */
+/* All-gather by MPI; this rank's items are the first ones of part->own. */
 static int parts_allgather(struct comm *c, struct device *dev, const struct comm_exchange *part,
                            gidx count, gidx sum)
 {
@@ -158,7 +159,7 @@ static int parts_allgather(struct comm *c, struct device *dev, const struct comm
   return OK;
 }
 
-/* One of several exchanges, by NCCL between gpus_begin() and gpus_end(). */
+/* Begin one of several exchanges.  With NCCL this is between gpus_begin() and gpus_end(). */
 static int exchange_begin(struct comm *c, struct device *dev, const struct comm_exchange *part)
 {
   if (c->size == 1 && !part->own) return OK;
@@ -246,7 +247,7 @@ int comm_alltoallv_buffer(struct comm *c, struct device *dev, struct buffer *min
   gidx *bytes = comm_work(c);
   if (c->gpus) {
     TRY(gpus_move(c, dev, mine, send_counts, theirs, recv_counts, unit, bytes,
-                  &all)); /* as above */
+                  &all)); /* not agreed */
     if (with_host)
       if (!comm_failure(c)) comm_record(c, device_get(dev, theirs, 0, all));
     return OK;

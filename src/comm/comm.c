@@ -68,8 +68,8 @@ void comm_library(char *text, size_t capacity)
 }
 
 /* Signals of launchers and schedulers are blocked until MPI has started: mpirun of Open MPI 4 may
- * hang if a rank ends while it registers ("PMIX ERROR UNREACHABLE").  Threads that MPI starts leave
- * these signals to ours. */
+ * hang if a rank ends while it registers ("PMIX ERROR UNREACHABLE").  Threads that MPI starts
+ * inherit this, so that these signals come to our threads. */
 static int mpi_init(int *level)
 {
   static const int sent[] = {SIGTERM, SIGUSR1, SIGUSR2};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Launchers are told apart by their variables.  A launcher that was started by another one passes
- * on the other's variables, too. */
+ * Launchers are recognised by environment variables.  If one launcher starts another, the processes
+ * have the variables of both. */
 #include "comm/launcher.h"
 
 #include <stdlib.h>
 
 #include "base/status.h"
 
-/* Launchers that say how many processes they started; the one closest to the processes comes
- * first. */
+/* Variables with the number of processes that a launcher started.  If one launcher started another,
+ * the variable of the inner one comes first. */
 static const struct {
   const char *variable, *who;
   const char *needed; /* counts only together with this variable; NULL: alone */
@@ -38,7 +38,7 @@ int launcher_rank(void)
   return -1;
 }
 
-/* The number that the i-th of them says; -1: none. */
+/* The number in variable i; -1: it is not set. */
 static int size_said(int i)
 {
   const char *value = getenv(sizes[i].variable), *needed = sizes[i].needed;
@@ -52,8 +52,9 @@ int launcher_size(void)
   return -1;
 }
 
-/* mpirun in a step of srun says another number than srun: it is enough if MPI agrees with one of
- * them.  MPI may know more than any says, for jobs in several parts. */
+/* Check that MPI has the number of processes of some launcher; mpirun inside srun may start another
+ * number than srun.  MPI may also have more processes than any launcher started, in jobs that
+ * several launchers start. */
 int launcher_check(int ranks, int has_mpi)
 {
   int alone = -1;

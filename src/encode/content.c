@@ -31,7 +31,7 @@ int rows_content(struct comm *c, const struct row_source *rows, gidx first, uint
   if (!status) status = rows_terms(c, &reader, first, terms);
   row_reader_close(&reader);
   arena_free(&arena);
-  TRY(comm_agree(c, status)); /* lower ranks have lower rows */
+  TRY(comm_agree(c, status)); /* the lowest rank with an error has the first bad row */
   gidx sum = (gidx)*terms;
   TRY(comm_sum(c, &sum, 1));
   *terms = (uint64_t)sum;

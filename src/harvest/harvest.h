@@ -27,12 +27,12 @@ struct harvest_task {
   const struct capture_source *capture; /* borrowed, as are the next two */
   struct device *device;
   const struct harvest_sink *sink; /* on rank 0 */
-  idx block;                       /* queries of all ranks at a time; 0: as many as pay */
+  idx block;                       /* queries of all ranks at a time; 0: chosen */
   enum harvest_cut cut;
 };
 
 struct harvest_result {
-  double pairs;         /* of a query, a head and a position that it sees */
+  double pairs;         /* triples of a query, a head and a position that it sees */
   gidx blind;           /* queries that see nothing */
   uint64_t fingerprint; /* of the rows */
 };

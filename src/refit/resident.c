@@ -82,7 +82,8 @@ int resident_index(struct resident *r)
   return OK;
 }
 
-/* A color_looker: the device has the rows. */
+/* A color_looker (refit/color.h).  It finds conflicts of atoms on the device, which has all
+ * rows. */
 static int rows_conflicts(void *self, const struct color_conflicts *look)
 {
   struct resident *r = self;
@@ -125,7 +126,7 @@ int resident_agree(struct comm *c, int can, struct comm **alone)
   struct comm *ended = *alone;
   uint64_t lacks = !can;
   status_clear();
-  comm_recover(c); /* what does not fit in this way may fit otherwise */
+  comm_recover(c); /* memory may suffice if ranks share the rows */
   TRY(comm_or(c, &lacks, 1));
   if (!lacks) {
     log_info("rows    every rank has all: it codes its share, and takes its share of steps where a "

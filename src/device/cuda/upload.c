@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CUDA copies such memory by one thread, through page-locked memory of its own.  Here spare threads
- * fill several page-locked parts in turn: while one part is copied to the GPU, the next is
- * filled. */
+ * CUDA copies memory that is not page-locked with one thread, through page-locked memory of its
+ * own.  Here spare threads fill several page-locked parts in turn: while one part is copied to the
+ * GPU, the next is filled. */
 #include "device/cuda/upload.h"
 
 #include <string.h>
