@@ -49,7 +49,7 @@ def text_of(path):
 
 
 def files(*patterns):
-    """Files of the project, without what was generated."""
+    """Files of the project, without generated ones."""
     found = sorted(os.path.relpath(p, SOURCE) for pattern in patterns
                    for p in glob.glob(os.path.join(SOURCE, pattern), recursive=True))
     generated = "src/config.h", "src/cli/revision.h", "scripts/autotools/"
@@ -66,7 +66,7 @@ SCRIPTS = [p for p in files("scripts/*", "scripts/slurm/*", "scripts/completion/
 
 
 def cited(paths, pattern):
-    """(file:line, match) of a pattern in files; comments that go over lines are joined."""
+    """(file:line, match) of a pattern in files; the lines of a comment are joined first."""
     for path in paths:
         text = text_of(path)
         joined = re.sub(r"\n(\s*(\*|#|//)(?=\s))?", lambda m: "\n" + " " * (len(m[0]) - 1), text)
@@ -103,7 +103,7 @@ def check_sections():
 
 
 def there(name):
-    """A path, a pattern, a program of the tests, or what is made when building."""
+    """Does the name exist: as a path, a pattern, a program of the tests, or a file that is built?"""
     braces = re.search(r"\{([^{}]*)\}", name)
     if braces:
         return all(there(name.replace(braces[0], part, 1)) for part in braces[1].split(","))
@@ -150,7 +150,7 @@ def printed(program, *words):
 
 
 def listed(program):
-    """The options of each of its commands."""
+    """The options of each command of the program."""
     return {command: set(printed(program, "--list-options", command).split())
             for command in printed(program, "--list-options").split()}
 

@@ -16,7 +16,8 @@ int events_open(int fd);
 /* A line of the log.  kind: log, debug or warning; id: the name of a warning, or NULL. */
 void events_log(const char *kind, const char *id, double seconds, const char *text);
 
-/* done of total units of what; at most ten lines per second, and one for the last unit. */
+/* A line of progress: `done` of `total` units of the phase `what`.  At most ten lines per second
+ * are written, and one for the last unit. */
 void events_progress(const char *what, const char *unit, long long done, long long total);
 
 /* Is the descriptor a pipe without a reader?  Then the program that started this one has ended. */

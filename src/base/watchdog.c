@@ -16,14 +16,14 @@
 #include "base/thread.h"
 
 enum { MAX_STEPS = 64, STACK_BYTES = 1 << 18, LOOKS_A_DEADLINE = 5, MAX_TURN = 2 };
-/* Seconds: at most between two checks; to print the last message; and by which a rank waits for the
- * rank before it to print first, since one message is enough if all ranks wait for the same
- * thing. */
+/* In seconds.  MAX_PERIOD: the longest time between two checks.  GRACE: the time to print the last
+ * message.  TURN: rank r prints r turns later, at most MAX_TURN, because one message is enough if
+ * all ranks wait for the same thing. */
 #define MAX_PERIOD 0.1
 #define GRACE 1.0
 #define TURN 0.3
-/* Seconds after the deadline: a stopped rank is woken, when its peers could have printed; and
- * killed. */
+/* Seconds after the deadline at which a stopped rank is woken (its peers have then had time to
+ * print), and at which it is killed. */
 #define WAKE_AFTER 1.2
 #define KILL_AFTER 1.9
 

@@ -50,8 +50,8 @@ idx cpu_joint_fit(const struct joint_work *w, const gidx *start, idx n);
 /* Make the batch of these rows and add it to `sums`. */
 int joint_batch(struct joint_work *w, const struct joint_rows *rows, struct joint_sums *sums);
 
-/* In front of the first batch: below the diagonal S <- 0, above it S <- E'E; S has [border] columns
- * at `stride`. */
+/* Prepare S before the first batch: 0 below the diagonal, E'E above it.  S has [border] columns
+ * that are `stride` numbers apart. */
 int joint_begin(struct joint_work *w, struct dense *d, real *s, gidx stride);
 /* Add the batch to S. */
 int joint_add(struct joint_work *w, real *s, gidx stride);

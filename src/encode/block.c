@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All steps run on the main thread, one round after another. */
+ * All steps run on the main thread, one round after another.  encode.h explains blocks and
+ * superblocks. */
 #include "encode/block.h"
 
 #include "base/num.h"

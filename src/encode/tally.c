@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The state of an encode job without a device: the functions of encode_run() count, in the same
- * order. */
+ * A tally is the state of an encode job without a device.  Rows are counted by the same functions,
+ * in the same order, as in encode_run(). */
 #include "encode/tally.h"
 
 #include <stdlib.h>

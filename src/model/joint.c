@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Directly from the formulas.  For each row: the Gram matrix G, the kept vectors, the factor L, the
- * residual, B, Y = L^-1 B, and then every entry of S that the row adds to. */
+ * The formulas are computed as they are written.  For each row these are found: the Gram matrix G,
+ * the kept vectors, the factor L, the residual, B, Y = L^-1 B, and then the terms that the row adds
+ * to S. */
 #include "model/joint.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank r makes the chains of sum blocks r, r + size, ...  Rank 0 pushes them on the tree in order,
- * one round of blocks, one per rank, at a time. */
+ * Rank r sums the rows of sum blocks r, r + size, ...  In each round rank 0 receives the chain of
+ * one block from each rank, and adds them to the tree in order. */
 #include "seed/mean.h"
 
 #include "base/fingerprint.h"

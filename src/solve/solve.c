@@ -17,8 +17,9 @@
 #include "solve/exchange.h"
 #include "solve/layout.h"
 
-/* Fill this rank's items: pointers to their systems and steps; returns how many there are.  On rank
- * 0 of a batch that stays, they are the first systems of the batch. */
+/* Fill this rank's items: pointers to systems and to the places of their steps.  Returns their
+ * number.  In a batch that stays, each rank solves the systems that it read; those of rank 0 are
+ * the first of the batch, so its steps go directly to the results. */
 static gidx items_fill(struct solve *s, const struct systems_block *block,
                        struct batch_results *results)
 {

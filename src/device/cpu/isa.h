@@ -45,8 +45,8 @@ struct isa {
 };
 
 /* *loops <- the loops of the variant `name` (or "auto") on this processor, each from the best unit
- * that has it.  route is never NULL; screen is not where there is a certified filter; all others
- * are not with hardware FMA.  ERR_DEVICE when the processor lacks the variant's instructions. */
+ * that has it. route is never NULL. screen is NULL if there is no certified filter.  All others are
+ * NULL without hardware FMA.  ERR_DEVICE when the processor lacks the variant's instructions. */
 int variant_find(const char *name, struct isa *loops);
 
 /* The i-th unit that runs on this processor; NULL: there are no more.  For tests. */
