@@ -103,7 +103,7 @@ def check_sections():
 
 
 def there(name):
-    """Does the name exist: as a path, a pattern, a program of the tests, or a file that is built?"""
+    """Does it exist as a path, a pattern, a program of the tests, or a file that is built?"""
     braces = re.search(r"\{([^{}]*)\}", name)
     if braces:
         return all(there(name.replace(braces[0], part, 1)) for part in braces[1].split(","))
