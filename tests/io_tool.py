@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the Python tests of src/io call tests/io_tool."""
+"""Functions by which Python tests of src/io call tests/io_tool."""
 import os
 import subprocess
 

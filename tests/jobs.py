@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Jobs that tests stop, kill or let fail.  Of an option that is there twice the later is given."""
+"""Functions for jobs that tests stop, kill or let fail.  If an option is given twice, the later
+value counts."""
 import os
 import re
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A server that tests start, ask and end."""
+"""A server that tests start, send requests to, and end."""
 import contextlib
 import importlib
 import json

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run a test under a Python that has what it is about: the one of the tests, or PEER_PYTHON."""
+"""Run a test with a Python that has the packages that it tests: the one of the tests, or
+PEER_PYTHON."""
 import importlib
 import os
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The hashes of doc/formats.md by h5py and hashlib: whether a file has them right, and new ones for
-a file that a test has changed."""
+"""The hashes of doc/formats.md, computed by h5py and hashlib: check those of a file, or write new
+ones for a file that a test has changed."""
 import hashlib
 
 import h5py

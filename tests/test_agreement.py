@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a deck that rank 0 alone can read gives the bits of one rank; ranks that were given other
-options, or see other files under the same names, end every parallel command with 65, and the
-message names the rank and what differs; one whose file changes ends all with 74."""
+"""Claim: a deck that only rank 0 can read gives the bits of one rank.  If ranks are given different
+options, or see different files under the same names, every parallel command ends with 65, and the
+message names the rank and the difference.  If the file of one rank changes, all ranks end with
+74."""
 import os
 import re
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: an input that is cut, overwritten or appended to while it is read ends every command with
-74, and nothing is published; one that another file replaces by rename is read to its end."""
+"""Claim: if an input is truncated, overwritten or appended to while it is read, every command ends
+with 74 and publishes nothing.  A file that is replaced by a rename is read to its end."""
 import os
 import shutil
 import sys

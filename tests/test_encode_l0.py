@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `encode --l0` takes the largest scores of all rows, so many a row on average, as NumPy
-sorts them; ranks, threads, blocks, stops and parts change no byte; `verify`, `merge` and `inspect`
-take the result; and what cannot be is refused with what to do."""
+"""Claim: `encode --l0` keeps the largest scores of all rows, so that a row has the given number on
+average, as NumPy sorts them.  Ranks, threads, blocks, stops and parts change no byte. `verify`,
+`merge` and `inspect` accept the result.  Impossible requests are refused, with advice."""
 import os
 import shutil
 import tempfile

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: encode and route that are stopped, by a signal, a file or a limit of time, end with 75 and
-leave a part; those that are killed leave what --save-seconds saved last; resumed on any number of
-ranks they give the bytes of a run that was never stopped, and so does one that saves.  What was
-begun otherwise is not gone on with, and what is complete is left as it is."""
+"""Claim: encode and route that are stopped, by a signal, a file or a time limit, end with 75 and
+leave a part.  Killed ones leave what --save-seconds saved last.  Resumed on any number of ranks,
+both give the bytes of a run that was never stopped, and so does a run that saves.  A job with other
+options or inputs is not continued, and a complete one is left as it is."""
 import os
 import random
 import shutil

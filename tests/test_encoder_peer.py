@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: on real rows `sagitta encode --encoder` gives the supports that SAELens and sparsify find
-with the same autoencoder, but where a score is at the boundary to the last few bits; counted.
+with the same autoencoder, except where a score differs from the boundary only in its last bits;
+such rows are counted.  Needs SAELens and sparsify, in the Python of the tests or in PEER_PYTHON.
 
 It needs SAELens and sparsify, in the Python of the tests or the one that PEER_PYTHON names."""
 import os

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta evaluate` prints of given codes what `encode` says of its own, and of codes of
-other programs what these make of the rows; what does not belong together is refused."""
+"""Claim: `sagitta evaluate` prints for given codes what `encode` prints for its own; for codes of
+other programs it prints what NumPy computes from them and the rows.  Inputs that do not belong
+together are refused."""
 import os
 import tempfile
 

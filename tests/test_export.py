@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta export` gives back every bit of what was imported, and what it says of other
-programs, of rows that no fit saw, is what they compute; what would explain little is not
-written."""
+"""Claim: `sagitta export` writes every bit of what was imported.  What it says about the explained
+variance of other programs, on rows that no fit saw, is what these programs compute.  An export that
+would explain little is refused."""
 import json
 import os
 import re

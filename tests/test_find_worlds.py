@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta fit --find features` finds the features of worlds that `synth` makes: codes of
-unseen rows fire where the features do, and atoms point as these.  No recipe was chosen by the two
-worlds without trees; the larger one is for CHECK_FULL=1.  With trees each feature that has children
-fires with one of them, which bounds both."""
+"""Claim: `sagitta fit --find features` finds the features of data that `synth` generates: codes of
+unseen rows fire where the features do, and atoms point in their directions.  No recipe was tuned on
+the two data sets without trees; the larger one runs only with CHECK_FULL=1.  With trees, each
+feature that has children fires together with one of them, which limits what can be found."""
 import json
 import tempfile
 

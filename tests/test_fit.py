@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: fit finds planted atoms from a random start, with codes of either kind; what it says of
-held-out rows is what encode says, and they change no atom; ranks, threads and instruction sets
-change no bit; it ends when its text says; and it refuses what cannot be fitted."""
+"""Claim: fit finds planted atoms from a random start, with signed and nonnegative codes.  Its
+figures of held-out rows are those of encode, and these rows change no atom.  Ranks, threads and
+instruction sets change no bit.  A fit ends when its help says it does.  Rows and options that
+cannot be fitted are refused."""
 import os
 import re
 import resource

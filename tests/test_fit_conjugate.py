@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: fit --update conjugate moves atoms where numpy's conjugate gradients do, by parts too, and
-with many steps to the least squares; ranks, threads, sharing and instruction sets change no bit;
-what it saves is the weights alone, without which it does not go on; and a GPU changes no bit."""
+"""Claim: fit --update conjugate moves atoms as conjugate gradients in NumPy do, also by parts, and
+with many steps to the least squares solution.  Ranks, threads, shared memory, instruction sets and
+GPUs change no bit.  It saves only the weights, and is not resumed without them."""
 import json
 import os
 import shutil

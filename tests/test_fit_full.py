@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a disk that fills up in a sweep, or a limit of file size, ends a fit with 74 and leaves
-the state that was published last; --resume goes on from it with the bytes of one run."""
+"""Claim: if the disk is full, or a limit of file size is reached, during a sweep, a fit ends with
+74 and leaves the state that was published last. --resume continues from it, with the bytes of one
+run."""
 import os
 import resource
 import shutil

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: in fit and refit, where every rank has a GPU each has all rows, codes its share and takes
-the steps of all atoms, or of its share where a class is large, and the dictionary and the supports
-are those of a CPU, also when one goes on with what the other left; a rank that fails ends all;
-without GPUs they share out the rows."""
+"""Claim: if every rank has a GPU, fit and refit give each rank all rows.  It codes its share of
+them, and takes the steps of all atoms, or of its share if a class is large.  Dictionary and
+supports are those of a CPU, also if one continues the job of the other.  A rank that fails ends all
+ranks.  Without GPUs the ranks divide the rows."""
 import os
 import tempfile
 

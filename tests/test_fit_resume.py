@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a fit that is resumed, on other ranks and after any of its files, gives the bytes of one
-run, for either update and by parts; rows, options and files of another fit are refused."""
+"""Claim: a fit that is resumed, on another number of ranks and after any of its files, gives the
+bytes of one run, for every update and by parts.  Rows, options and files of another fit are
+refused."""
 import os
 import shutil
 import signal

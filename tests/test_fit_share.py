@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: ranks of a node hold the lists of a joint fit, and Gram rows on their way, once, with the
-bytes of ranks that each hold their own and of one rank, by parts too, where sums are forgotten,
-saved and gone on with, and on several nodes; --dry-run counts them once, and where that cannot be
-had each rank has its own, or with --share yes the job ends with 71."""
+"""Claim: the ranks of a node hold the lists of a joint fit, and the Gram rows that they exchange,
+only once.  The bytes are those of ranks that each hold their own copy, and of one rank; also by
+parts, when sums are forgotten, saved and restored, and on several nodes. --dry-run counts shared
+memory once.  If memory cannot be shared, each rank has its own copy, or with --share yes the job
+ends with 71."""
 import os
 import re
 import shutil

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: fit finds stable atoms unless it is told otherwise: with 8 atoms a row, or --top-s, it has
-the bytes of --find codes with these and four times as many --encode-s; what is given wins, what is
-cut is told, and what cannot be is refused.  tests/expected has what --find codes computes."""
+"""Claim: by default fit finds stable atoms: with 8 atoms per row, or --top-s, it gives the bytes of
+--find codes with these options and four times as many --encode-s.  Options that are given override
+this, limits that apply are logged, and impossible values are refused. tests/expected has what
+--find codes computes."""
 import json
 import tempfile
 

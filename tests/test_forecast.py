@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: what `fit` and `train` say with --dry-run of memory and files is enough for what they then
-take, and not much more; a dry run reads no row, looks at no output, and says the same on any rank
-whatever would be written."""
+"""Claim: the memory and files that `fit` and `train` forecast with --dry-run are enough for the
+job, and not much more.  A dry run reads no rows, does not look at the output, and prints the same
+on any rank."""
 import json
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: files of other programs are read with any names and whole types that they have, and of
-what HDF5 cannot read here a message says why and what to do."""
+"""Claim: files of other programs are read, with any names and integer types.  If HDF5 cannot read a
+file here, the message says why and what to do."""
 import os
 import re
 import tempfile

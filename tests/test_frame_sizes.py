@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: rows of any size have the supports of float64, of frames too, whose order is by squares of
-scores: all rows times a power of two, rows of many sizes beside each other, and residuals of later
-rounds.  A score beyond float32 is refused by row; a row is warned of where its frames see none of
-it but what is too small for squares."""
+"""Claim: rows of any size have the supports that float64 gives, also for frames, which are ordered
+by squares of scores: all rows times a power of two, rows of very different sizes together, and
+residuals of later rounds.  A score beyond float32 is refused with its row.  If squares of a row's
+scores are too small for float32, a warning names the row."""
 import re
 import tempfile
 

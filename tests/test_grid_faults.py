@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: ranks that share the atoms exchange as if one that lacks memory had it, and then all end
-with its message and 71: whichever allocation fails, on whichever rank, nothing hangs, crashes or is
-published."""
+"""Claim: if one rank of a grid lacks memory, all ranks end with its message and 71.  Whichever
+allocation fails, on whichever rank, nothing hangs, crashes or is published."""
 import os
 import random
 import re

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a result that all ranks write grows in its own file, with a journal: stopped, or killed by
-SIGKILL at any moment, it is resumed in place on any ranks and grids, nothing is copied, and the
-bytes are those of one run.  A torn record is left out; what is damaged, lost or of another job is
-refused; rows are read again only where their files changed."""
+"""Claim: a result that all ranks write grows in its own file, with a journal.  Stopped, or killed
+by SIGKILL at any moment, it is resumed in place on any ranks and grids without copies, and the
+bytes are those of one run.  An incomplete record is ignored.  A damaged or missing file, or one of
+another job, is refused.  Rows are read again only if their files changed."""
 import glob
 import hashlib
 import json

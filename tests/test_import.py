@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta import` reads the folders that SAELens, sparsify and dictionary_learning save,
-and archives of NumPy, with every bit, and what it stores computes what they do; what is wrong with
-a folder is said with its mend."""
+and NumPy archives, bit for bit.  The stored encoder computes what these programs compute.  If
+something is wrong with a folder, the message says how to repair it."""
 import io
 import json
 import os

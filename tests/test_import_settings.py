@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta import` takes settings of other programs as these do, whatever the form that they
-have in JSON, or refuses them by name; a setting that is not known is told."""
+"""Claim: `sagitta import` reads the settings of other programs as these do, whatever their form in
+JSON, or refuses them by name.  Unknown settings are reported."""
 import json
 import os
 import shutil

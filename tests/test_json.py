@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: with --json every command prints one object and nothing else, which says what its page,
-its log and its files say; exit codes are those without it."""
+"""Claim: with --json every command prints one object and nothing else.  It has what the printed
+page, the log and the files have.  Exit codes are those without --json."""
 import json
 import math
 import os

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: processes that were started together, of which MPI knows one, each end with 2 and say how
-to start them; none writes a result.  One process of an allocation or of a step runs."""
+"""Claim: if several processes were started together but MPI knows of only one, each ends with 2 and
+says how to start them, and none writes a result.  A single process of an allocation or of a job
+step runs."""
 import os
 import subprocess
 import tempfile

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a rows file four times as large as the memory that a rank may have encodes within it; and
-a fit whose rows do not fit takes parts that do, with the bytes of the same --minibatch given, and
-where it is not to take any names them."""
+"""Claim: a rows file four times as large as a rank's memory is encoded within that memory.  A fit
+whose rows do not fit into memory chooses parts that do, with the bytes of the same --minibatch; if
+it may not choose parts, it names some."""
 import json
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: input that is read rightly and may mislead is warned of, with its numbers, and faultless
-input is not."""
+"""Claim: input that is valid but may mislead gives a warning with its numbers; input without such
+problems gives none."""
 import os
 import re
 import shutil

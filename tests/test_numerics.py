@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: what a program with other bits began is not gone on with, nor merged: --resume and merge
-refuse it, say who wrote it and what to do, and leave all files as they are."""
+"""Claim: a result that a program with other bits began is not continued or merged. --resume and
+merge refuse it, say which program wrote it and what to do, and leave all files as they are."""
 import hashlib
 import os
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta pack` shares equal prefixes, harvest gives of the pool what it gives of the
-captures, and prefixes whose tokens alone are equal are not shared."""
+"""Claim: `sagitta pack` stores equal prefixes once. harvest gives the same rows from the pool as
+from the captures.  Prefixes with equal tokens but different keys and values are not shared."""
 import os
 import tempfile
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: an output never takes the place of an input, of another output or, without --force, of
-anything; links are not followed; what a run did not make it does not remove; used.in and run.log
-are those of the run whose result is there, and a failed run's are beside them."""
+"""Claim: an output never replaces an input, another output or, without --force, an existing file.
+Links are not followed.  A run does not remove files that it did not make. used.in and run.log
+belong to the run whose result is there; those of a failed run have other names."""
 import os
 import shutil
 import signal

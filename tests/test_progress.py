@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: on a terminal progress is that of the whole job, also where it goes on from an earlier
-run, and a refit's names the sweep; --max-seconds ends refit and train where --resume goes on."""
+"""Claim: on a terminal, progress is that of the whole job, also if an earlier run is continued, and
+refit names the sweep. --max-seconds ends refit and train at a point from which --resume
+continues."""
 import json
 import os
 import pty

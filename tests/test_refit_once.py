@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: refit and assemble hold the atoms once a node, where the ranks of a node can share memory,
-with the bytes of ranks that each hold their own; what they share is in the log, in run.json and in
---dry-run; where it cannot be had they hold it once a rank and say why, or end with 71 if they are
-told to share it, on all ranks, and leave nothing behind."""
+"""Claim: refit and assemble hold the atoms once per node, if the ranks of a node can share memory,
+and the bytes are those of ranks with their own copies.  The log, run.json and --dry-run show what
+is shared.  If memory cannot be shared, each rank holds the atoms and the log says why; or with
+--share yes all ranks end with 71 and leave nothing."""
 import json
 import os
 import re

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: of every command that can be resumed, options do what `sagitta --describe` says of them.
-A stopped job is resumed with another value of each: of effect "bits" it is refused (65), with its
-name and both values, and changes the bytes of a job that is begun with it; of effect "run" the
-bytes are those of one run; inputs count by their contents, not by their names."""
+"""Claim: for every command that can be resumed, options have the effect that `sagitta --describe`
+gives.  A stopped job is resumed with another value of each option.  With effect "bits" it is
+refused (65), with the name and both values, and the option changes the bytes of a new job.  With
+effect "run" the bytes are those of one run.  Inputs are compared by contents, not by names."""
 import json
 import os
 import shutil

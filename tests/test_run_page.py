@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: run.json of every command says what its options, log and result say; it is of the run that
-published last, is never the result of a failure, and where it cannot be written the result is
-there."""
+"""Claim: run.json of every command has the options, figures and results of its run.  It belongs to
+the run that published last, a failed run never writes a result into it, and if it cannot be written
+the result is published all the same."""
 import json
 import os
 import re

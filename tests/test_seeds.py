@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: fit --seeds says of each atom how near its pair in the fits of other seeds is, as SciPy
-pairs them; the same bytes on any number of ranks and resumed behind any seed; inspect, export,
-detect and verify know it, and what does not go together is refused."""
+"""Claim: fit --seeds finds how close each atom is to its pair in the fits of other seeds, as SciPy
+pairs them.  The bytes are the same on any number of ranks, and if resumed after any seed. inspect,
+export, detect and verify know the result, and options that contradict each other are refused."""
 import json
 import os
 import shutil

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: rows in many files, whatever their formats and sizes, give the bits of the same rows in
-one file, on any number of ranks, and each of these files counts as an input; of many shards each
-is opened by one rank that tells the others what it is, and by who reads it, some at a time."""
+"""Claim: rows in many files, of any formats and sizes, give the bits of the same rows in one file,
+on any number of ranks, and each file counts as an input.  Of many shards each is surveyed by one
+rank, which tells the others its shape; ranks that read it open it later, a limited number at a
+time."""
 import collections
 import ctypes
 import os

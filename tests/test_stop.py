@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: SIGUSR1 stops every command that can stop, whenever it comes, with 75 and a line that says
-what goes on from there; the same command without --resume is refused, and told of it.  Rank 0 has
-removed what is half made before any rank ends.  SIGTERM that comes before there is anything to save
-ends the job."""
+"""Claim: SIGUSR1 stops every command that can stop, at any time, with 75 and a line that says how
+to continue.  The same command without --resume is refused and mentions it.  Rank 0 removes
+unfinished files before any rank ends.  A SIGTERM that comes before there is anything to save ends
+the job."""
 import os
 import re
 import shlex

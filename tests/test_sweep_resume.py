@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: refit, and fit atom by atom, stop inside a sweep, and go on there on another number of
-ranks, again and again, to the bytes of a run that was never stopped; so they do after a kill, from
-what was saved by time.  What sweep.h5 is not of the same run is refused, and of another sweep left
-alone; it is verified, and gone when its sweep is published.  A fit whose sweeps are done stops
-between two blocks of the rows that it encodes, and goes on there."""
+"""Claim: refit, and fit --update atoms, stop inside a sweep, and continue there on another number
+of ranks, repeatedly, to the bytes of a run that was never stopped.  After a kill they continue from
+the last save.  A sweep.h5 of another run is refused, one of another sweep is ignored; it is
+verified, and removed when its sweep is published.  A fit whose sweeps are done stops between two
+blocks of the rows that it encodes, and continues there."""
 import os
 import re
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: fit --top-s auto takes the number that (N.39) says, by figures that fit, compare, encode
-and evaluate give for halves of the rows; the same on any number of ranks and resumed."""
+"""Claim: fit --top-s auto takes the number of (N.39), from figures that fit, compare, encode and
+evaluate give for halves of the rows; the same on any number of ranks, and if resumed."""
 import json
 import os
 import re

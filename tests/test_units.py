@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the unit of the rows changes nothing but the unit of what has it.  Of rows times a power
-of two, refit and fit --update atoms have the same atoms, to the bit, though steps need ridges."""
+"""Claim: the unit of the rows changes only results that have this unit.  If rows are multiplied by
+a power of two, refit and fit --update atoms give the same atoms, bit for bit, even if steps need
+ridges."""
 import os
 import sys
 import tempfile

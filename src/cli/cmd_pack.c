@@ -112,7 +112,7 @@ static double float_bytes(enum h5_type type)
   return type == TYPE_F32 ? 4 : 2;
 }
 
-/* Bytes of the keys and values of so many positions. */
+/* Bytes of the keys and values of this many positions. */
 static double positions_bytes(const struct pack_job *j, gidx positions, enum h5_type k,
                               enum h5_type v)
 {
@@ -120,7 +120,7 @@ static double positions_bytes(const struct pack_job *j, gidx positions, enum h5_
   return (double)positions * a->kv_heads * (a->d * float_bytes(k) + a->dv * float_bytes(v));
 }
 
-/* The same for the captures as they are, each sequence by itself. */
+/* Bytes of the captures before packing: every sequence has its own keys and values. */
 static double captures_bytes(const struct pack_job *j)
 {
   double bytes = 0;
@@ -130,7 +130,7 @@ static double captures_bytes(const struct pack_job *j)
   return bytes;
 }
 
-/* The same for the blocks of the pool. */
+/* Bytes of the pool, in whole blocks. */
 static double pool_bytes(const struct pack_job *j, idx size)
 {
   return positions_bytes(j, j->result.blocks * size, j->file.k.type, j->file.v.type);

@@ -24,8 +24,8 @@ struct row_work {
   float code[ACTIVE_MOST];
 };
 
-/* scores <- the scores of the block's atoms, each by the row less the other atoms of the block that
- * the last pass chose. */
+/* scores <- the scores of the block's atoms.  The score of an atom is that of the row without the
+ * other atoms of the block that the last pass chose. */
 static void block_score(const struct find_rows *block, idx first, struct row_work *w)
 {
   struct find_raise raise = {.k = block->k,

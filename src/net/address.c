@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The folder is checked after it is made: what is there then is what is used. */
+ * The folder is checked after it was made, because another user may have made it first. */
 #include "net/address.h"
 
 #include <errno.h>

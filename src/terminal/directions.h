@@ -8,7 +8,7 @@
 #include "refit/atom_batch.h"
 #include "terminal/terminal_impl.h"
 
-/* The refit whose state the directions are found from. */
+/* The shapes of the refit from whose state the directions are found. */
 struct refit_task terminal_refit_task(const struct terminal_task *t);
 
 /* Find the directions of all atoms, and keep them on rank 0; all else is freed.  Collective. */
