@@ -268,9 +268,8 @@ void fit_report(struct fit_job *j)
     log_info("all rows of --rows, which were fitted:");
   else
     log_info("all rows of --rows, of which %lld were fitted:", (long long)r->fitted_rows);
-  if (j->task.center)
-    j->encoded.metrics.massive = (struct massive_rows){0}; /* the start has said
-                                                                              * it */
+  /* A warning of massive rows was given at the start. */
+  if (j->task.center) j->encoded.metrics.massive = (struct massive_rows){0};
   report_metrics(&j->encoded.metrics, 1);
   advice_dead(j->encoded.metrics.dead_atoms, j->task.k);
   if (r->end == FIT_SWEEPS) advice_converged(r->sweeps, r->gain, j->task.tolerance);

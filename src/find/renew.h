@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * New atoms in place of old ones.  They are what is left of rows of the batch; or the rows
- * themselves, if the batch is not encoded.
+ * New atoms in place of old ones.  A new atom is the residual of a row of the batch, or the row
+ * itself if the batch is not encoded.
  *
  * Floor: find; included by src/find only. */
 #ifndef FIND_RENEW_H
@@ -15,8 +15,8 @@ int atoms_replace(struct finder *f);
  * Collective. */
 int atoms_keep(struct finder *f);
 
-/* out[n][p] <- what is left of own rows first .. first + n - 1 of the batch.  Not collective, as
- * the functions below. */
+/* out[n][p] <- the residuals of own rows first .. first + n - 1 of the batch.  This function and
+ * those below are not collective. */
 int left_get(struct finder *f, gidx first, gidx n, float *out);
 /* Is the atom not 0?  Then: draw random atom `number` of this update; set an atom to a new
  * start. */

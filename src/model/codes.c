@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Directly from the formulas.  kept[j] is 0 for a dropped vector, which every loop skips. */
+ * The formulas, computed as they are written.  kept[j] is 0 for a dropped vector, which every loop
+ * skips. */
 #include "model/codes.h"
 
 #include <math.h>
@@ -62,11 +63,8 @@ struct normal {
   real *kept;  /* [M] vectors that passed the rank test */
 };
 
-enum {
-  NORMAL_VECTORS = 3,
-  NONNEGATIVE_VECTORS = 5
-}; /* arrays of M reals that the two functions
-                                                       * below need */
+/* Arrays of M reals that the two functions below need. */
+enum { NORMAL_VECTORS = 3, NONNEGATIVE_VECTORS = 5 };
 
 /* Set up the equations (N.4); returns the rest of the work space. */
 static real *normal_make(struct normal *n, const float *row, const float *const *vector, idx big_m,

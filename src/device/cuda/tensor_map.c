@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * cuTensorMapEncodeTiled, found once with the help of the runtime. */
+ * Calls the driver's cuTensorMapEncodeTiled, whose address the CUDA runtime gives once. */
 #include "device/cuda/tensor_map.h"
 
 #include <cuda.h>

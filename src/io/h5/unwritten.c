@@ -68,7 +68,7 @@ static void dataset_find(const struct h5_array *a, hid_t creation, struct missin
   if (chunks_count(a->id, &there) && there < wanted) chunks_find(a->id, a->rank, chunk, dims, m);
 }
 
-/* Is it the first time that this dataset is asked about? */
+/* Is this the first call for this dataset? */
 static int is_new(const struct h5_array *a)
 {
   static uint64_t told[MAX_TOLD];
