@@ -41,7 +41,7 @@ def same(a, b, names=FILES):
         ok(done.returncode == 0, f"{os.path.basename(b)}: {name}: {done.stdout[:200]}")
 
 
-@claim("once a node, or in each rank: the bytes of one rank")
+@claim("once per node, or in each rank: the bytes of one rank")
 def check_bytes(folder, words):
     fit(words, f"{folder}/one", 1)
     for ranks, share in ((3, "yes"), (3, "no"), (4, "auto")):
@@ -73,7 +73,7 @@ def check_nodes(folder, words):
     same(f"{folder}/parts", f"{folder}/nodes", (*FILES, "state.h5"))
 
 
-@claim("--dry-run counts it once a node")
+@claim("--dry-run counts it once per node")
 def check_plan(words):
     words = [*words, "--minibatch", 1024, "--dry-run"]
     words[words.index("--atoms") + 1] = 3000
@@ -81,7 +81,7 @@ def check_plan(words):
     for share in ("yes", "no"):
         done = sagitta(*words, "--share", share, ranks=4)
         figures[share] = float(re.search(r"an update ([\d.]+)", done.stdout)[1])
-        told = re.search(r"^shared +6.2 MB once a node", done.stdout, re.M)
+        told = re.search(r"^shared +6.2 MB once per node", done.stdout, re.M)
         ok(done.returncode == 0 and (share == "yes") == (told is not None), done.stdout)
     # Each has two rounds of the Gram matrix, 6.144 MB, where the node has one; and the lists.
     less = 2 * 6.144 + 0.033 - (6.144 + 0.033) / 4

@@ -76,12 +76,12 @@ def check_bytes(data):
                 continue
             ok(same(command, base, out), f"{text}: the same bytes")
             bytes_ = 0 if share == "no" else data.bytes[command]
-            line = f"MB once a node, which its {ranks} ranks share"
+            line = f"MB once per node, which its {ranks} ranks share"
             ok(page_of(out)["shared_bytes"] == bytes_ and (line in done.stderr) == (bytes_ > 0),
                f"{text}: {page_of(out)['shared_bytes']} shared, and the log says so")
 
 
-@claim("the forecast counts what is shared once a node")
+@claim("the forecast counts shared memory once per node")
 def check_forecast(data):
     words = ["refit", *data.words, "--dry-run"]
     plans = {}
@@ -95,7 +95,7 @@ def check_forecast(data):
     part = shared - (shared + 2) // 3  # and the links of two arrays
     ok(part <= spared <= part + 256, f"each of 3 ranks is spared {spared} bytes of {shared}")
     text = need(sagitta(*words, "--share", "yes", ranks=3)).stdout
-    ok(re.search(rf"^shared +{1e-6 * shared:.1f} MB once a node", text, re.M), text)
+    ok(re.search(rf"^shared +{1e-6 * shared:.1f} MB once per node", text, re.M), text)
 
 
 def run(data, *more, share="auto", fault=None, rank=None, ranks=2):

@@ -45,9 +45,9 @@ static int lengths_check(const struct supports_input *s)
   const struct support_source *source = &s->source;
   CHECK(
       !s->encoder || source->entries == source->n * s->top_s, ERR_INPUT,
-      "'%s' has codes of an imported encoder, %s, with %.4g atoms a row on average, and every row "
-      "needs as many: `sagitta refit --keep-supports` takes any, else encode with '--dictionary' "
-      "in the place of '--encoder'",
+      "'%s' has codes of an imported encoder, %s, with %.4g atoms per row on average, but all rows "
+      "must have the same number: use `sagitta refit --keep-supports`, or encode with "
+      "'--dictionary' instead of '--encoder'",
       source->name, s->encoder, (real)source->entries / (real)imax(source->n, 1));
   return OK;
 }
@@ -139,9 +139,9 @@ static void plan_lines(const struct comm *c, const struct fit_plan *plan,
   idx d = t->atoms->d;
   printf("rows        %lld x %d, up to %lld a rank: whole blocks of %d\n", (long long)t->rows->n,
          t->rows->p, (long long)share, ROW_BLOCK);
-  printf("atoms       %d of %d x %d, %d directions each: borders up to %d\n", t->atoms->k, d,
-         t->rows->p, plan->directions, d * plan->directions);
-  printf("supports    %lld atoms in all rows, %d a row\n", (long long)t->supports->entries,
+  printf("atoms       %d of %d x %d, %d directions each; systems have borders up to %d\n",
+         t->atoms->k, d, t->rows->p, plan->directions, d * plan->directions);
+  printf("supports    %lld atoms in all rows, %d per row\n", (long long)t->supports->entries,
          refit_task_support(t));
   printf("memory      up to %.1f MB a rank: rows %.1f, supports %.1f, atoms %.1f; then one of "
          "reading %.1f, classes %.1f, a batch %.1f, a sweep's end %.1f\n",
@@ -149,7 +149,7 @@ static void plan_lines(const struct comm *c, const struct fit_plan *plan,
          1e-6 * (double)(m->held.frames + m->part), 1e-6 * (double)m->load,
          1e-6 * (double)m->classes, 1e-6 * (double)m->batch, 1e-6 * (double)m->sweep_end);
   if (m->held.shared)
-    printf("shared      %.1f MB once a node: atoms, of which each of its %d ranks counts a part\n",
+    printf("shared      %.1f MB once per node: atoms; each of its %d ranks counts an equal part\n",
            1e-6 * (double)m->held.shared, c->local_size);
   printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_per_process(c->local_size));
   printf("disk        %.1f MB%s\n", 1e-6 * (double)plan->disk, plan->how_disk);

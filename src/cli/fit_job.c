@@ -182,7 +182,7 @@ static void memory_lines(const struct fit_job *j, const struct fit_forecast *f,
   if (p->detectors) printf(", detectors %.1f", 1e-6 * (double)p->detectors);
   printf("\n");
   if (f->shared)
-    printf("shared      %.1f MB once a node: lists and Gram rows on their way, of which each of "
+    printf("shared      %.1f MB once per node: lists and Gram rows on their way, of which each of "
            "its %d ranks counts a part\n",
            1e-6 * (double)f->shared, j->run->comm.local_size);
   if (f->gpu) printf("GPU         %.1f MB of each at least\n", 1e-6 * (double)f->gpu);

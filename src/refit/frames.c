@@ -54,7 +54,7 @@ int refit_frames_open(struct refit_state *f)
   f->own_first = (idx)first;
   f->own_count = (idx)count;
   f->names = s->has_first;
-  log_info("atoms   %.1f MB once a node, which its %d ranks share", 1e-6 * (double)s->bytes,
+  log_info("atoms   %.1f MB once per node, which its %d ranks share", 1e-6 * (double)s->bytes,
            s->ranks);
   return OK;
 }
