@@ -37,8 +37,8 @@ int cores_thread_begin(pthread_t *thread, void *(*run)(void *argument), void *ar
   cpu_set_t own;
   pthread_attr_t attributes;
   int error = EINVAL;
-  if (binding_find(&own) && pthread_attr_init(&attributes) == 0) { /* otherwise the thread is not
-                                                                    * bound */
+  /* If one of these fails, the thread is not bound. */
+  if (binding_find(&own) && pthread_attr_init(&attributes) == 0) {
     error = pthread_attr_setaffinity_np(&attributes, sizeof own, &own);
     if (!error) error = pthread_create(thread, &attributes, run, argument);
     pthread_attr_destroy(&attributes);

@@ -421,8 +421,8 @@ static int train_command(struct run *run, const void *options, const char **argu
   j->o = options;
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   TRY(comm_agree(&run->comm, task_fill(j)));
-  real most = j->o->dry_run ? 0 : j->o->max_norm; /* only reading the rows shows which have a larger
-                                                   * norm */
+  /* A dry run does not read the rows, and so does not know which of them would be left out. */
+  real most = j->o->dry_run ? 0 : j->o->max_norm;
   TRY(outliers_leave_out(&j->outliers, &run->comm, most, &j->task.rows, &j->task.held));
   TRY(comm_agree(&run->comm, train_task_check(&j->task)));
   if (j->o->dry_run) {

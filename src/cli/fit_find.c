@@ -159,9 +159,8 @@ static int options_check(const struct option_set *set, const struct fit_options 
   static const struct option_advice top_s = {"top-s",
                                              "'--l0' is the number of atoms a row, on average"};
   const struct option_advice *bad = options_first_set(set, o, all, LENGTH(all));
-  if (o->top_s_text && strcmp(o->top_s_text, "32") != 0)
-    bad = &top_s; /* 32 is what the identity
-                                                                        * has */
+  /* The identity of a job without --top-s has 32. */
+  if (o->top_s_text && strcmp(o->top_s_text, "32") != 0) bad = &top_s;
   CHECK(!bad, ERR_USAGE, "'--%s' does not go with '--find features': %s; leave it out", bad->key,
         bad->advice);
   CHECK(o->l0 > 0, ERR_USAGE,

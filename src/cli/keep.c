@@ -337,8 +337,8 @@ static int sweeps_run(struct keep_job *j)
     int stop = 0;
     if (j->files.facts.sweeps) TRY(job_poll(&j->files.job, &stop));
     if (!stop) TRY(sweep_run(j));
-    j->run->max_seconds = j->o->max_seconds; /* a run makes one sweep even if everything before took
-                                              * longer */
+    /* Only from here on: a run makes one sweep even if everything before it took longer. */
+    j->run->max_seconds = j->o->max_seconds;
   }
   return supports_write(j);
 }

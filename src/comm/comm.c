@@ -220,7 +220,8 @@ int comm_close(struct comm *c)
   return OK;
 }
 
-/* All ranks meet before this, since it blocks, and the signs of life need the library, too. */
+/* MPI_Comm_split blocks while this rank's lock is held, so that the thread of the signs of life
+ * cannot call MPI: all ranks meet first, which makes the wait short. */
 static int ranks_split(struct comm *c, int number, struct comm *part)
 {
   struct comm_state *s = part->state;

@@ -11,8 +11,7 @@
 #include "model/supports.h"
 
 enum { PROBING_SIZES = 3 };
-extern const int probing_sizes[PROBING_SIZES]; /* numbers of atoms of a logistic regression: 1, 2,
-                                                * 5 */
+extern const int probing_sizes[PROBING_SIZES]; /* atoms of a logistic regression: 1, 2, 5 */
 
 /* The positive codes of one half of the rows, by atom. */
 struct probing_half {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rounding the scores, transposing so that rows are the smaller side, and the reference. */
+ * What both solvers share: scores are rounded to integers, and a matrix with more rows than columns
+ * is transposed.  Also the solver of assignment_reference(). */
 #include "model/assignment.h"
 
 #include <float.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reference sorts all positive scores.  The cut is found from the largest digit down. */
+ * The cut is found digit by digit, the highest first; batch_select_reference() sorts all
+ * positive scores instead. */
 #include "model/batch_cut.h"
 
 #include <math.h>

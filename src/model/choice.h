@@ -9,8 +9,9 @@
 
 enum { CHOICE_MOST = 4 }; /* candidates: encode_s, and a half, a quarter, an eighth of it */
 
-/* What a candidate may lose against the best one: this share of the variance that the best one
- * leaves unexplained, and so much of F1.  And the stability that fewer atoms per row must gain. */
+/* A candidate may leave more variance unexplained than the best one, by at most this share of what
+ * the best one leaves; and may have a lower F1, by at most CHOICE_F1.  Fewer atoms per row must
+ * gain CHOICE_GAIN in stability (pw_mcc). */
 #define CHOICE_UNEXPLAINED 0.2
 #define CHOICE_F1 0.02
 #define CHOICE_GAIN 0.03

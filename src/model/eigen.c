@@ -79,8 +79,8 @@ static void matrix_reduce(struct reduction *r, real *diagonal, real *beside, int
   }
 }
 
-/* The product of all reflections, stored by columns.  A task computes some of these: it applies all
- * reflections one after another, the last first. */
+/* The product H_0 H_1 .. of all reflections.  A task computes STRIPE of its rows: it applies the
+ * reflections to rows of the unit matrix, H_0 first. */
 struct product {
   const struct reduction *r;
   real *vector; /* [n][n] */
@@ -91,7 +91,7 @@ static void product_rows(void *self, gidx task)
   const struct product *q = self;
   idx n = q->r->n, end = (idx)(task + 1) * STRIPE < n ? (idx)(task + 1) * STRIPE : n;
   for (idx i = (idx)task * STRIPE; i < end; i++) {
-    real *row = q->vector + (gidx)i * n; /* e_i' H_0 H_1 .. is row i of the product */
+    real *row = q->vector + (gidx)i * n; /* e_i' H_0 H_1 .. */
     memset(row, 0, (size_t)n * sizeof *row);
     row[i] = 1;
     for (idx k = 0; k + 2 < n; k++) {

@@ -86,9 +86,8 @@ static struct admission_queues queues_find(struct follower *f, gidx n)
   gidx jobs = 0;
   for (gidx j = 0; j < f->count[1]; j++) {
     gidx i = f->waiting[1][j], left = left_of(f, i);
-    if (left == 0 && request_of(f->l, i)[REQUEST_ROWS])
-      continue; /* it only waits for its last step
-                                                                   * to end */
+    /* A request without rows left only waits for its last step to end. */
+    if (left == 0 && request_of(f->l, i)[REQUEST_ROWS]) continue;
     f->asked[jobs] = i;
     f->jobs[jobs++] = (struct admission_job){left, 0};
   }

@@ -48,8 +48,8 @@ struct systems_block {
 struct systems_block systems_block_at(const struct systems_shape *s, gidx first, gidx end,
                                       real *at);
 
-/* A source of systems: any consecutive ones can be read, without `rows`.  The io floor fills these
- * structs for files. */
+/* A source of systems.  read() fills the arrays of any consecutive systems, except `rows`.  The io
+ * floor makes sources for files. */
 struct system_source {
   const struct systems_shape *shape; /* borrowed */
   const char *name;                  /* borrowed */

@@ -54,8 +54,8 @@ int directions_find_bytes(const struct refit_state *f, const struct atom_batch *
 {
   struct search s = {.f = (struct refit_state *)f, .b = b, .q = q, .arena.is_dry = 1};
   TRY(search_alloc(&s));
-  TRY(atom_batch_sums_bytes(b, f, f->d * f->p, bytes)); /* for the first candidates, which are the
-                                                         * widest */
+  /* For the first candidates, whose sums are the widest. */
+  TRY(atom_batch_sums_bytes(b, f, f->d * f->p, bytes));
   *bytes += (gidx)s.arena.bytes;
   return OK;
 }

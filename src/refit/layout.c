@@ -44,9 +44,9 @@ static int state_find(const struct refit_state *f, struct refit_memory *m)
   return f->task->colors ? color_state_bytes(f, &m->classes) : OK;
 }
 
-/* The atoms of the largest class, about, if the job finds classes.  If all atoms are as likely, two
- * share no row with probability exp(-l).  A greedy colouring of such a graph has classes of
- * ln(K) / l atoms; the first are up to twice as large. */
+/* About how many atoms the largest class has, if the job finds classes.  If all atoms are equally
+ * frequent, two of them share l rows on average, and none with probability exp(-l).  A greedy
+ * colouring of such a graph has classes of ln(K) / l atoms; the first are up to twice as large. */
 static idx class_atoms(const struct refit_state *f, idx most)
 {
   double k = f->k, s = f->s, l = (double)f->total * s / k * s / k;

@@ -57,9 +57,9 @@ struct sweep_point {
 /* Called about every second of a sweep, and after its last atom; may end the sweep there.  The
  * reason to end it must be known to every rank. */
 struct sweep_watch {
-  int (*look)(void *self, const struct sweep_point *at, int *stop); /* collective; NULL: not
-                                                                     * called */
-  void *self;                                                       /* borrowed */
+  /* Collective; NULL: not called. */
+  int (*look)(void *self, const struct sweep_point *at, int *stop);
+  void *self; /* borrowed */
 };
 
 /* Continues a sweep from where another run of it stopped.  The accepted moves are made again, class

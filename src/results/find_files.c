@@ -64,8 +64,8 @@ static int file_write(void *self, const char *path, int is_end)
   const struct h5_file *h5 = &f->file.result.h5;
   TRY(nonnegative_write(h5, 1));
   TRY(h5_attribute_long(h5, "/", "top_s", f->top_s));
-  TRY(h5_attribute_long(h5, "/", "rounds", f->top_s)); /* for programs that do not use the
-                                                        * thresholds */
+  /* For programs that do not use the thresholds. */
+  TRY(h5_attribute_long(h5, "/", "rounds", f->top_s));
   TRY(matrix_output_write(&f->file, 0, p->k, p->atoms));
   TRY(object_write_vector(h5, "/mean", f->p, p->described));
   if (is_end) TRY(encoder_write(&f->file, &encoder));

@@ -204,8 +204,8 @@ static void ran_note(const struct terminal *w, struct terminal_ran *ran)
 int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_result *r,
                  struct phase *phases, struct terminal_ran *ran)
 {
-  struct terminal *w = calloc(1, sizeof *w); /* not freed after a failure: a thread may still use
-                                              * it */
+  /* After a failure it is not freed: a thread may still use it. */
+  struct terminal *w = calloc(1, sizeof *w);
   memcpy(phases, phase_names, sizeof phase_names);
   *r = (struct terminal_result){0};
   if (w) *w = (struct terminal){.t = t, .c = c, .r = r, .phases = phases};

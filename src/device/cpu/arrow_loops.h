@@ -3,8 +3,9 @@
  *
  * Floor: device.
  *
- * A *group* is as many rows as a vector has lanes, one row per lane, because the lanes of (N.12)
- * are 32 consecutive rows.  A *panel* holds whitened rows, group after group.  A group is
+ * A *group* is as many consecutive rows as a vector has lanes, one row per lane: the 32 partial
+ * sums of (N.12), also called lanes, take consecutive rows in turn.  A *panel* holds whitened rows,
+ * group after group.  A group is
  *     Y [k][d], u [d], L [d (d + 1) / 2]     (N.7, N.8), each entry a vector.
  * So u is column k of an extended Y, and T and w of (N.9) are one triangle of (k + 1)(k + 2) / 2
  * sums. */
@@ -21,7 +22,7 @@ enum {
 };
 
 /* Rows first .. first + count - 1 of a system; first is a multiple of 32, count at most
- * ARROW_CHUNK. Only the rows in lanes lane_begin .. lane_end - 1 are handled; these are multiples
+ * ARROW_CHUNK.  Only the rows in lanes lane_begin .. lane_end - 1 are handled; these are multiples
  * of ARROW_PART. */
 struct arrow_rows {
   const struct arrow_system *system;

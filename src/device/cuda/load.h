@@ -32,7 +32,7 @@ int cuda_load(struct device *dev, const struct kernel_recipe *recipes, int count
 /* Load the kernels that jobs with the device's options are likely to launch. */
 int cuda_prepare(struct device *dev);
 
-/* Does a test ask for filter kernels that can weaken its proof? */
+/* Does a test ask for kernels of the certified filter that can weaken the filter's proof? */
 static inline int cuda_test_hooks(const struct cuda_state *s)
 {
   const struct device_test *test = s->options.test;
