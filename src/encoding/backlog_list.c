@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Outputs are compared as files whose folders are resolved. */
+ * Two names of one output are found by comparing paths after links in their folders are
+ * resolved. */
 #include "encoding/backlog_list.h"
 
 #include <errno.h>

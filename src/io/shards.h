@@ -6,7 +6,7 @@
  *
  * A text has one name per line.  A name with *, ? or [ that is not itself a file is a pattern.  It
  * stands for the matching files, sorted by the bytes of their names; a path after the pattern
- * applies to each of them. @LIST stands for the lines of the text file LIST, each a name or a
+ * applies to each of them.  @LIST stands for the lines of the text file LIST, each a name or a
  * pattern, relative to the folder of LIST.  Empty lines are skipped, and so are comments: a # at
  * the beginning of a line or after a blank, and what follows it. */
 #ifndef IO_SHARDS_H

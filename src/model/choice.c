@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Of the candidates that explain variance, and predict labels, nearly as well as the best, the most
- * stable is chosen. */
+ * The candidates are those that explain variance, and predict labels, nearly as well as the best.
+ * The largest is chosen unless smaller ones are more stable by CHOICE_GAIN. */
 #include "model/choice.h"
 
 #include <math.h>

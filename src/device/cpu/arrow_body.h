@@ -56,7 +56,7 @@ ALWAYS_INLINE idx arrow_group_rows(const struct arrow_rows *r, idx row)
 }
 
 /* out[count] <- F64_LANES rows of `count` numbers each, transposed: lane i has the numbers of row
- * i. Up to three numbers past the last may be read. */
+ * i.  Up to three numbers past the last may be read. */
 ALWAYS_INLINE void arrow_transpose_rows(const real *from, idx count, f64v *out)
 {
   idx e = 0;

@@ -371,7 +371,7 @@ static int sides_join(const struct arrow_subbatch *subbatch)
 }
 
 /* Long systems run on the sub-batch's stream, one group after another, because they share
- * workspace. Other groups use the sides too. */
+ * workspace.  Other groups use the sides too. */
 static int groups_launch(struct device *dev, struct arrow_subbatch *subbatch)
 {
   struct cuda_state *s = dev->state;
