@@ -56,9 +56,9 @@ static inline real find_target(const struct find_sums *s, idx i, real target, re
 int find_update_reference(const struct find_sums *sums, const struct find_blocks *blocks,
                           const idx *order, const float *atoms, real *moved, float *offset);
 
-/* Does an atom with `firing` of the rows of an update have no feature?  With at most one row
- * nothing can be said of it.  If nearly all rows have it, its codes and the offset can grow without
- * end, with opposite signs. */
+/* Is an atom that `firing` of the rows of an update use useless?  One row does not make a feature;
+ * and if nearly all rows use an atom, its codes and the offset can grow without end, with opposite
+ * signs. */
 static inline int find_is_useless(gidx firing, gidx rows)
 {
   return firing <= 1 || 4 * firing > 3 * rows;

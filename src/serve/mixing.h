@@ -39,8 +39,8 @@ int mixing_open(struct mixing *m, const struct mixer_source *source, const struc
                 int threads, const char *variant);
 void mixing_close(struct mixing *m);
 
-/* Add rows first .. first + n - 1 of a request.  They are there when mixing_end() has returned.  If
- * a row is one that a lane does not take, it becomes zeros, and its request is given up. */
+/* Add rows first .. first + n - 1 of a request.  They are there when mixing_end() has returned.  A
+ * row that a lane refuses becomes zeros, and its request is given up. */
 int mixing_add(struct mixing *m, struct request *r, gidx first, gidx n);
 int mixing_end(struct mixing *m);
 
