@@ -123,3 +123,19 @@ idx cores_asked(const char **name)
   }
   return 0;
 }
+
+void cores_json(const struct cores *all, const gidx *threads, int processes, struct json *j)
+{
+  char cores[1024];
+  json_array(j, "seats");
+  for (int r = 0; r < processes && all; r++) {
+    cores_text(&all[r].own, cores, sizeof cores);
+    json_object(j, NULL);
+    json_long(j, "rank", r);
+    json_text(j, "host", all[r].host);
+    json_text(j, "cores", cores);
+    if (threads) json_long(j, "threads", threads[r]);
+    json_end(j);
+  }
+  json_end(j);
+}

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "base/json.h"
 #include "base/types.h"
 
 /* text[capacity] <- the cores of a set, as "0-3,8". */
@@ -23,6 +24,9 @@ struct cores {
 };
 /* Not collective.  What cannot be found out counts as no limit. */
 void cores_find(struct cores *c);
+
+/* Write an array of all[processes], with threads[processes]; both may be NULL. */
+void cores_json(const struct cores *all, const gidx *threads, int processes, struct json *j);
 
 /* The part of one process among all those of a job. */
 struct core_partition {

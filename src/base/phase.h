@@ -5,6 +5,7 @@
 #ifndef BASE_PHASE_H
 #define BASE_PHASE_H
 
+#include "base/json.h"
 #include "base/types.h"
 
 struct phase {
@@ -21,5 +22,14 @@ struct phase {
 /* The phase runs between these two calls; `work` is what it did. */
 void phase_begin(struct phase *p);
 void phase_end(struct phase *p, double work);
+
+/* A line of the table: seconds over the ranks, and the work of all ranks. */
+struct phase_line {
+  const char *name, *unit, *on; /* borrowed: string literals */
+  gidx calls;
+  double least, mean, most, work;
+};
+/* Write an array of lines[count]. */
+void phase_lines_json(const struct phase_line *lines, int count, struct json *j);
 
 #endif

@@ -41,29 +41,18 @@ static int pair_check(const struct previous *dictionary, const struct previous *
   return OK;
 }
 
-/* atoms[k][p] <- those of a file; *mean, unless mean is NULL, <- a copy of its mean, if any. */
-static int atoms_take(struct fit_files *f, const struct dictionary_input *in, float *atoms,
-                      const real **mean)
+/* Set what the files and run.json say of this point, whose lines become a copy. */
+static int reached_set(struct fit_files *f, struct fit_point *point, gidx best)
 {
-  const struct atom_source *source = &in->source;
-  real *copy;
-  CHECK(source->k == f->k && source->d == 1 && source->p == f->p, ERR_INPUT,
-        "'%s' has %d atoms of %d columns, not %d of %d", source->name, source->k, source->p, f->k,
-        f->p);
-  TRY(source->read(source->self, 0, f->k, atoms));
-  if (!in->mean || !mean) return OK;
-  TRY(arena_alloc(&f->arena, &copy, f->p, sizeof *copy));
-  *mean = memcpy(copy, in->mean, (size_t)f->p * sizeof *copy);
+  TRY(lines_copy(&f->arena, &f->lines, &f->lines_max, point->lines, point->sweep + 1,
+                 sizeof *f->lines));
+  point->lines = f->lines;
+  f->reached = *point;
+  f->reached.atoms = f->best;
+  f->reached.gram = f->reached.target = f->reached.weight = NULL;
+  f->reached.idle = NULL;
+  f->reached_best = best;
   return OK;
-}
-
-static int atoms_read(struct fit_files *f, const char *path, float *atoms, const real **mean)
-{
-  struct dictionary_input in = {0};
-  int status = dictionary_input_open(&in, path);
-  if (!status) status = atoms_take(f, &in, atoms, mean);
-  dictionary_input_close(&in);
-  return status;
 }
 
 /* Read the start from `from`; the best atoms are its own, or those of dictionary.h5. */
@@ -75,16 +64,17 @@ static int start_read(struct fit_files *f, const struct previous *from,
   f->job.is_resumed = 1;
   *start = from->record.point;
   TRY(arena_alloc(&f->arena, &atoms, (gidx)f->k * f->p, sizeof *atoms));
-  TRY(atoms_read(f, from->path, atoms, &start->mean));
+  TRY(dictionary_read_all(from->path, &f->arena, f->k, f->p, atoms, &start->mean));
   start->atoms = atoms;
   if (f->has_parts) TRY(fit_sums_read(from->path, &f->arena, f->k, f->p, f->is_conjugate, start));
   gidx best = fit_best(start->lines, start->sweep);
+  TRY(reached_set(f, start, best));
   if (best == start->sweep) memcpy(f->best, atoms, (size_t)f->k * (size_t)f->p * sizeof *atoms);
   if (best == start->sweep) return OK;
   CHECK(dictionary->record.best == best, ERR_INPUT,
         "'%s' has the atoms of sweep %lld, and those of sweep %lld were the best", dictionary->path,
         (long long)dictionary->record.best, (long long)best);
-  return atoms_read(f, dictionary->path, f->best, NULL);
+  return dictionary_read_all(dictionary->path, &f->arena, f->k, f->p, f->best, NULL);
 }
 
 /* Rank 0: find what an earlier run left. */
@@ -146,32 +136,18 @@ static int distribute(void *self, struct comm *c)
   if (!f->job.is_resumed) return OK;
   TRY(comm_broadcast(c, s, 1, sizeof *s));
   TRY(comm_broadcast(c, f->best, k, (size_t)p * sizeof *f->best));
-  TRY(job_array_send(c, &f->arena, &s->lines, s->sweep + 1, sizeof *s->lines));
-  TRY(job_array_send(c, &f->arena, &s->atoms, k, (size_t)p * sizeof *s->atoms));
-  TRY(job_array_send(c, &f->arena, &s->mean, p, sizeof *s->mean));
+  TRY(comm_array_send(c, &f->arena, &s->lines, s->sweep + 1, sizeof *s->lines));
+  TRY(comm_array_send(c, &f->arena, &s->atoms, k, (size_t)p * sizeof *s->atoms));
+  TRY(comm_array_send(c, &f->arena, &s->mean, p, sizeof *s->mean));
   if (c->rank) s->gram = s->target = NULL; /* only rank 0 has the sums */
-  TRY(job_array_send(c, &f->arena, &s->weight, k, sizeof *s->weight));
-  return job_array_send(c, &f->arena, &s->idle, k, sizeof *s->idle);
+  TRY(comm_array_send(c, &f->arena, &s->weight, k, sizeof *s->weight));
+  return comm_array_send(c, &f->arena, &s->idle, k, sizeof *s->idle);
 }
 
 void fit_files_free(struct fit_files *f)
 {
   arena_free(&f->arena);
   *f = (struct fit_files){0};
-}
-
-/* Set what the files and run.json say of this point, whose lines become a copy. */
-static int reached_set(struct fit_files *f, struct fit_point *point, gidx best)
-{
-  TRY(lines_copy(&f->arena, &f->lines, &f->lines_max, point->lines, point->sweep + 1,
-                 sizeof *f->lines));
-  point->lines = f->lines;
-  f->reached = *point;
-  f->reached.atoms = f->best;
-  f->reached.gram = f->reached.target = f->reached.weight = NULL;
-  f->reached.idle = NULL;
-  f->reached_best = best;
-  return OK;
 }
 
 static int point_write(struct fit_files *f, const char *path, const struct fit_point *point)
@@ -257,9 +233,7 @@ int fit_files_open(struct fit_files *f, const struct run_inputs *inputs)
 {
   struct comm *c = &f->job.run->comm;
   TRY(comm_agree(c, arena_alloc(&f->arena, &f->best, (gidx)f->k * f->p, sizeof *f->best)));
-  TRY(job_open(&f->job, f->job.type, f, inputs));
-  if (c->rank || !f->job.is_resumed) return comm_agree(c, OK);
-  return comm_agree(c, reached_set(f, &f->start, fit_best(f->start.lines, f->start.sweep)));
+  return job_open(&f->job, f->job.type, f, inputs);
 }
 
 /* Let files that are published from here on name the rows.  A fit by parts has other rows in each

@@ -285,7 +285,7 @@ static void line_add(struct keep_job *j)
 static int sweeps_resume(struct keep_job *j)
 {
   const struct identity *was = &j->files.facts.contents, *is = &j->kept.contents;
-  TRY(comm_agree(j->c, j->c->rank ? OK : refit_files_check(&j->files)));
+  TRY(comm_agree(j->c, j->c->rank ? OK : job_file_check(&j->files.job, &j->files.job.place)));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
   TRY(inputs_agree(j->c, dictionary_input_open(&j->previous, j->files.job.place.shown)));
   CHECK(j->previous.source.k == j->kept.k && j->previous.source.p == j->kept.p &&

@@ -11,6 +11,7 @@
 
 #include "base/events.h"
 #include "base/log.h"
+#include "base/options_config.h"
 #include "base/options_write.h"
 #include "base/stack.h"
 #include "base/status.h"
@@ -27,6 +28,7 @@
 #include "job/process.h"
 #include "job/threads.h"
 #include "comm/launcher.h"
+#include "comm/lines.h"
 #include "io/input_file.h"
 #include "job/run.h"
 #include "job/summary.h"
@@ -268,6 +270,50 @@ static void log_begin(const struct run *run)
 static void signals_heed(const struct run *run)
 {
   if (run->command && options_has(run->command->options, "resume")) stop_heed();
+}
+
+/* Rank 0 reads the deck, and every rank applies it.  Collective; returns this rank's status. */
+static int config_broadcast(struct run *run, const char *path)
+{
+  static char text[MAX_DECK];
+  struct comm *c = &run->comm;
+  size_t bytes = 0;
+  TRY(comm_agree(c, c->rank ? OK : config_read(path, text, &bytes)));
+  gidx length = (gidx)bytes;
+  TRY(comm_broadcast(c, &length, 1, sizeof length));
+  TRY(comm_broadcast(c, text, length, 1));
+  return options_config(path, text, (size_t)length);
+}
+
+/* text[COMM_LINES_MOST] <- the options that must be the same. */
+static int options_text(const struct run *run, char *text)
+{
+  FILE *memory = fmemopen(text, COMM_LINES_MOST, "w");
+  CHECK(memory, ERR_MEMORY, "cannot allocate a text of options");
+  options_lines(run->command->options, run->options, OPTION_PER_RANK, memory);
+  int full = fclose(memory) != 0;
+  text[COMM_LINES_MOST - 1] = '\0';
+  CHECK(!full && strlen(text) < COMM_LINES_MOST - 1, ERR_USAGE,
+        "the options have more than %d bytes", COMM_LINES_MOST);
+  return OK;
+}
+
+/* Apply the deck, which only rank 0 reads, since only rank 0 has a standard input.  Check that all
+ * ranks run the same program with the same options, except those that only change speed.  status:
+ * of options_parse() on this rank.  Collective. */
+static int options_agree(struct run *run, const char **arguments, int status)
+{
+  static char text[COMM_LINES_MOST];
+  const char *deck = options_config_of(run->command->options, arguments);
+  snprintf(text, sizeof text, "program = %s %s %s\ncommand = %s\n%s%s%s", run->program->name,
+           run->program->version, run->program->revision, run->command->name, deck ? "deck = " : "",
+           deck ? deck : "", deck ? "\n" : "");
+  TRY(comm_agree(&run->comm, status));
+  TRY(comm_lines_agree(&run->comm, text));
+  if (deck) status = config_broadcast(run, deck);
+  if (!status) status = options_text(run, text);
+  TRY(comm_agree(&run->comm, status));
+  return comm_lines_agree(&run->comm, text);
 }
 
 /* Read the options of the command and start what it needs.  arguments[argc + 1] is filled.  A

@@ -9,7 +9,6 @@
  * out, but the last one, or one after --save-seconds, waits and is published. */
 #include "cli/refit_files.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -24,16 +23,6 @@
 #include "refit/frames.h"
 #include "refit/state_write.h"
 
-int refit_files_check(const struct refit_files *f)
-{
-  char why[1024];
-  const char *advice = sweep_files_advice(&f->sweep);
-  int status = job_file_check(&f->job, &f->job.place);
-  if (status != ERR_INPUT || !*advice) return status;
-  status_take(why, sizeof why);
-  FAIL(ERR_INPUT, "%s%s", why, advice);
-}
-
 /* Read how far an earlier run of this job came. */
 static int before_find(struct refit_files *f, struct job *job)
 {
@@ -41,7 +30,7 @@ static int before_find(struct refit_files *f, struct job *job)
   job->is_resumed = input_is_there(path);
   if (!job->is_resumed) return OK;
   f->has_supports = input_is_there(job->more[REFIT_SUPPORTS].file);
-  TRY(refit_files_check(f));
+  TRY(job_file_check(job, &job->place));
   TRY(fit_read(path, &f->arena, &f->facts, &f->lines));
   CHECK(f->facts.sweeps <= f->sweeps, ERR_USAGE,
         "'%s' has %lld sweeps, and '--sweeps' asks for %lld: resume with as many or more, or begin "
@@ -75,6 +64,7 @@ static int find(void *self, struct job *job)
 {
   struct refit_files *f = self;
   TRY(sweep_files_claim(&f->sweep));
+  job->advice = sweep_files_advice(&f->sweep);
   if (job->resume) TRY(before_find(f, job));
   if (!job->resume && !job->output.force) TRY(stopped_check(f, job->place.file));
   return lines_alloc(f);
@@ -262,7 +252,7 @@ static int previous_take(struct refit_files *f, struct refit_state *state)
   const char *file = f->job.place.shown;
   struct comm *c = &f->job.run->comm;
   struct identity found;
-  TRY(comm_agree(c, c->rank ? OK : refit_files_check(f)));
+  TRY(comm_agree(c, c->rank ? OK : job_file_check(&f->job, &f->job.place)));
   TRY(inputs_agree(c, previous_open(f)));
   TRY(comm_broadcast(c, &f->previous.is_pair, 1, sizeof f->previous.is_pair));
   if (f->has_supports && !f->previous.is_pair)
@@ -325,18 +315,14 @@ static int sweep_hand_over(struct refit_job *j)
   return OK;
 }
 
-/* May this sweep be left out while an earlier one is being published?  A later one replaces it.
- * But a killed job must not lose more than --save-seconds. */
-static int may_be_left_out(struct refit_job *j)
-{
-  struct job *job = &j->files.job;
-  return j->files.facts.sweeps < j->o->sweeps && job_is_saving(job) &&
-         (job->save_seconds == 0 || log_seconds() - j->handed_over < job->save_seconds);
-}
-
+/* While an earlier sweep is being published, this one may be left out, since a later one replaces
+ * it.  But a killed job must not lose more than --save-seconds. */
 int refit_sweep_publish(struct refit_job *j)
 {
-  j->is_left_out = may_be_left_out(j);
+  struct job *job = &j->files.job;
+  int is_last = j->files.facts.sweeps >= j->o->sweeps;
+  int is_late = job->save_seconds > 0 && log_seconds() - j->handed_over >= job->save_seconds;
+  j->is_left_out = !is_last && !is_late && job_is_saving(job);
   if (!j->is_left_out) return sweep_hand_over(j);
   j->files.facts.contents = j->state.contents;
   return OK;

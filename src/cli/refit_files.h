@@ -58,9 +58,6 @@ struct refit_files {
  * ERR_INPUT when they are of another job; ERR_CREATE.  Collective. */
 int refit_files_open(struct refit_files *files, const struct run_inputs *inputs);
 void refit_files_free(struct refit_files *files);
-/* ERR_INPUT if the earlier dictionary.h5 is of another job than files->job.run->identity.  Rank 0
- * alone. */
-int refit_files_check(const struct refit_files *files);
 
 /* What a job depends on besides its options, known once inputs are loaded; resuming compares it. */
 int refit_identity_fill(struct identity_text *t, const struct fit_inputs *inputs,

@@ -69,14 +69,14 @@ int report_phases(struct comm *c, const struct phase *phases, int count)
     TRY(spread_over_ranks(c, phases[i].work, all, &work));
     TRY(spread_over_ranks(c, (double)phases[i].calls, all, &calls));
     if (calls.max == 0) continue;
-    summary_phase_add(&(struct summary_phase){.name = phases[i].name,
-                                              .unit = phases[i].unit,
-                                              .on = phase_on(&phases[i]),
-                                              .calls = (gidx)calls.max,
-                                              .least = seconds.min,
-                                              .mean = seconds.mean,
-                                              .most = seconds.max,
-                                              .work = work.sum});
+    summary_phase_add(&(struct phase_line){.name = phases[i].name,
+                                           .unit = phases[i].unit,
+                                           .on = phase_on(&phases[i]),
+                                           .calls = (gidx)calls.max,
+                                           .least = seconds.min,
+                                           .mean = seconds.mean,
+                                           .most = seconds.max,
+                                           .work = work.sum});
     const char *on = phase_on(&phases[i]);
     if (phases[i].unit && seconds.max > 0 && work.sum > 0)
       log_info("%-9s %7.0f %9.3f %9.3f %9.3f %9.2f %s/s%s%s", phases[i].name, calls.max,

@@ -5,7 +5,6 @@
 #include "cli/train_files.h"
 
 #include "base/log.h"
-#include "base/num.h"
 #include "base/status.h"
 #include "cli/train_job.h"
 #include "io/encoder.h"
@@ -31,10 +30,10 @@ static int distribute(void *self, struct comm *c)
   TRY(comm_broadcast(c, s, 1, sizeof *s));
   train_state_arrays(s, f->sizes->k, f->p, arrays);
   for (int i = 0; i < LENGTH(arrays); i++)
-    TRY(job_array_send(c, &f->arena, arrays[i].at, arrays[i].count, arrays[i].size));
-  TRY(job_array_send(c, &f->arena, &p->mean, f->p, sizeof *p->mean));
+    TRY(comm_array_send(c, &f->arena, arrays[i].at, arrays[i].count, arrays[i].size));
+  TRY(comm_array_send(c, &f->arena, &p->mean, f->p, sizeof *p->mean));
   p->state = s;
-  return job_array_send(c, &f->arena, &p->lines, p->count, sizeof *p->lines);
+  return comm_array_send(c, &f->arena, &p->lines, p->count, sizeof *p->lines);
 }
 
 static int file_write(void *self, const char *path, int is_end)

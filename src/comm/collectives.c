@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/num.h"
 #include "comm/mpi_impl.h"
 
@@ -324,6 +325,14 @@ static int values_join(struct comm *c, void *values, gidx count, MPI_Datatype ty
 int comm_sum(struct comm *c, gidx *values, gidx count)
 {
   return values_join(c, values, count, MPI_INT64_T, MPI_SUM);
+}
+
+int comm_array_send(struct comm *c, struct arena *arena, void *array, gidx count, size_t size)
+{
+  void **at = array;
+  int there = *at != NULL;
+  TRY(comm_agree(c, c->rank && there ? arena_alloc(arena, at, count, size) : OK));
+  return there ? comm_broadcast(c, *at, count, size) : OK;
 }
 
 int comm_or(struct comm *c, uint64_t *words, gidx count)

@@ -20,6 +20,7 @@
 #include "base/types.h"
 #include "comm/failure.h"
 
+struct arena;
 struct comm {
   int rank, size;
   int local_rank, local_size;  /* among the ranks of this node */
@@ -107,6 +108,9 @@ int comm_sum(struct comm *c, gidx *values, gidx count);
 
 /* words[count] <- the bits that any rank has, on every rank.  Collective. */
 int comm_or(struct comm *c, uint64_t *words, gidx count);
+/* Send an array [count], to which a struct of rank 0 has a pointer; the others get it from the
+ * arena.  NULL stays NULL.  Collective. */
+int comm_array_send(struct comm *c, struct arena *arena, void *array, gidx count, size_t size);
 /* *same <- is the value the same on all ranks?  Collective. */
 int comm_is_same(struct comm *c, uint64_t value, int *same);
 

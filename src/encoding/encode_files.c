@@ -2,7 +2,6 @@
  * A part that an earlier run left is copied into the new file before its first row, and closed. */
 #include "encoding/encode_files.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -83,27 +82,17 @@ static int inputs_name(const struct encode_files *f, struct identity_text *id)
   return OK;
 }
 
-/* Sums of the metrics are of rows less the shifts, which come from the first rows of all: those of
- * an earlier run and of this one are joined. */
-static int shift_find(struct encode_files *f)
-{
-  if (!f->before.part.shift) return OK;
-  TRY(arena_alloc(&f->before.arena, &f->shift, f->all->p, sizeof *f->shift));
-  return encode_shift(f->all, f->task->mean, f->shift);
-}
-
 static int identify(void *self, struct identity_text *id)
 {
   struct encode_files *f = self;
   if (f->is_part || f->job.done) TRY(encode_sample(f->all, &f->rows_sample));
-  TRY(shift_find(f));
+  if (!f->before.part.shift) return inputs_name(f, id);
+  /* Sums of the metrics are of rows less the shifts, which come from the first rows of all: those
+   * of an earlier run and of this one are joined. */
+  TRY(arena_alloc(&f->before.arena, &f->shift, f->all->p, sizeof *f->shift));
+  TRY(encode_shift(f->all, f->task->mean, f->shift));
   return inputs_name(f, id);
 }
-
-/* The terms of what is there now. */
-struct contents {
-  uint64_t rows, atoms, weights;
-};
 
 static int rows_terms_check(const struct encode_files *f, gidx rows, uint64_t terms)
 {
@@ -115,19 +104,20 @@ static int rows_terms_check(const struct encode_files *f, gidx rows, uint64_t te
   return OK;
 }
 
-/* Of a whole the file has the hashes, of a part the terms of its rows. */
-static int contents_check(const struct encode_files *f, const struct contents *is)
+/* The terms of what is there now: of a whole the file has the hashes, of a part the terms of its
+ * rows. */
+static int contents_check(const struct encode_files *f, uint64_t rows, uint64_t atoms,
+                          uint64_t weights)
 {
   struct identity_text *id = &f->job.run->identity;
   const struct encode_task *t = f->task;
   const struct atom_source *a = t->atoms;
   if (f->is_part)
-    TRY(rows_terms_check(f, f->n, is->rows));
+    TRY(rows_terms_check(f, f->n, rows));
   else
-    TRY(identity_text_hash(id, "all_rows_hash", content_hash(is->rows, f->all->n, f->all->p, 1)));
-  TRY(identity_text_hash(id, "dictionary_hash", content_hash(is->atoms, a->k, a->d, a->p)));
-  TRY(identity_text_hash(id, "encoder_hash",
-                         t->encoder ? encoder_hash(t->encoder, is->weights) : 0));
+    TRY(identity_text_hash(id, "all_rows_hash", content_hash(rows, f->all->n, f->all->p, 1)));
+  TRY(identity_text_hash(id, "dictionary_hash", content_hash(atoms, a->k, a->d, a->p)));
+  TRY(identity_text_hash(id, "encoder_hash", t->encoder ? encoder_hash(t->encoder, weights) : 0));
   return job_file_check(&f->job, &f->job.place);
 }
 
@@ -135,11 +125,11 @@ static int complete(void *self, struct comm *c)
 {
   struct encode_files *f = self;
   const struct encode_task *t = f->task;
-  struct contents is = {0};
-  TRY(rows_content(c, t->rows, t->first, &is.rows));
-  TRY(atoms_content(c, t->atoms, &is.atoms));
-  if (t->encoder) TRY(atoms_content(c, t->weights, &is.weights));
-  TRY(comm_agree(c, c->rank ? OK : contents_check(f, &is)));
+  uint64_t rows, atoms, weights = 0;
+  TRY(rows_content(c, t->rows, t->first, &rows));
+  TRY(atoms_content(c, t->atoms, &atoms));
+  if (t->encoder) TRY(atoms_content(c, t->weights, &weights));
+  TRY(comm_agree(c, c->rank ? OK : contents_check(f, rows, atoms, weights)));
   return f->joins ? comm_agree(c, c->rank ? OK : encode_growing_confirm(f)) : OK;
 }
 

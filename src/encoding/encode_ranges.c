@@ -249,7 +249,6 @@ static int root_open(struct encode_files *f)
 {
   struct identity_text text = {0};
   struct job *job = &f->job;
-  job->is_claimed = 1;
   TRY(output_path(&job->place, job->output.output, "supports.h5", 1)); /* checks the name too */
   int status = range_open(f, &text);
   identity_text_free(&text);

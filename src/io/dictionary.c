@@ -162,6 +162,30 @@ void dictionary_input_close(struct dictionary_input *f)
   *f = (struct dictionary_input){0};
 }
 
+static int atoms_take(const struct dictionary_input *in, struct arena *arena, idx k, idx p,
+                      float *atoms, const real **mean)
+{
+  const struct atom_source *source = &in->source;
+  real *copy;
+  CHECK(source->k == k && source->d == 1 && source->p == p, ERR_INPUT,
+        "'%s' has %d atoms of %d columns, not %d of %d", source->name, source->k, source->p, k, p);
+  TRY(source->read(source->self, 0, k, atoms));
+  if (!in->mean || !mean) return OK;
+  TRY(arena_alloc(arena, &copy, p, sizeof *copy));
+  *mean = memcpy(copy, in->mean, (size_t)p * sizeof *copy);
+  return OK;
+}
+
+int dictionary_read_all(const char *name, struct arena *arena, idx k, idx p, float *atoms,
+                        const real **mean)
+{
+  struct dictionary_input in = {0};
+  int status = dictionary_input_open(&in, name);
+  if (!status) status = atoms_take(&in, arena, k, p, atoms, mean);
+  dictionary_input_close(&in);
+  return status;
+}
+
 int dictionary_output_create(struct matrix_output *f, const char *path, idx k, idx d, idx p)
 {
   gidx atoms[2] = {k, p}, frames[3] = {k, d, p};

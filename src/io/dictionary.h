@@ -32,6 +32,10 @@ int dictionary_input_open(struct dictionary_input *f, const char *name);
  * source.confirm() does. */
 void dictionary_input_concurrent(struct dictionary_input *f);
 void dictionary_input_close(struct dictionary_input *f);
+/* atoms[k][p] <- all atoms of a dictionary.  Unless mean is NULL, *mean <- a copy of its mean, if
+ * it has one.  ERR_INPUT: it has another shape. */
+int dictionary_read_all(const char *name, struct arena *arena, idx k, idx p, float *atoms,
+                        const real **mean);
 
 /* The root attribute `nonnegative` of dictionaries and supports: codes are at least 0 (N.5n).  It
  * is written only if it is 1; a missing attribute is read as 0.  ERR_INPUT: neither 0 nor 1. */

@@ -231,3 +231,15 @@ int temporary_is_own(const char *path)
     if (slots[i].is_taken && strcmp(slots[i].name, path) == 0) return 1;
   return 0;
 }
+
+int temporary_text_publish(const char *path, const char *text, size_t bytes)
+{
+  struct temporary t;
+  FILE *file;
+  TRY(temporary_create(&t, path, NULL, &file));
+  int status = temporary_write(file, t.name, text, bytes), closed = temporary_close(&t, file);
+  if (!status) status = closed;
+  if (!status) status = temporary_publish(&t);
+  if (status) temporary_drop(&t);
+  return status;
+}

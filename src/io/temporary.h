@@ -36,6 +36,9 @@ int temporary_keep(struct temporary *t, const char *end);
 void temporary_kept_name(const struct temporary *t, const char *end, char *name); /* [4096] */
 void temporary_adopt(struct temporary *t, const char *path, const char *name);
 
+/* Create, write and publish a text. */
+int temporary_text_publish(const char *path, const char *text, size_t bytes);
+
 /* Remove it now. */
 void temporary_drop(struct temporary *t);
 

@@ -32,8 +32,13 @@ static const char *left_name(const struct job *job)
 
 int job_file_check(const struct job *job, const struct output_path *place)
 {
-  const char *file = place == &job->place ? left_name(job) : place->file;
-  return identity_text_check(&job->run->identity, file, place->shown);
+  int is_result = place == &job->place;
+  const char *file = is_result ? left_name(job) : place->file;
+  char why[1024];
+  int status = identity_text_check(&job->run->identity, file, place->shown);
+  if (status != ERR_INPUT || !is_result || !job->advice || !*job->advice) return status;
+  status_take(why, sizeof why);
+  FAIL(ERR_INPUT, "%s%s", why, job->advice);
 }
 
 /* Open what an earlier run left, if it is of the same job as far as that is known. */
@@ -54,7 +59,6 @@ int job_claim(struct job *job)
 {
   const struct job_type *type = job->type;
   const char *output = job->output.output;
-  job->is_claimed = 1;
   TRY(output_path(&job->place, output, type->file, 1));
   for (int i = 0; i < JOB_MORE && type->more[i]; i++)
     TRY(output_path(&job->more[i], output, type->more[i], 1));
@@ -107,7 +111,7 @@ static int earlier_find(struct job *job)
 {
   const struct output_path *place = &job->place;
   const struct job_type *type = job->type;
-  if (!job->is_claimed) TRY(job_claim(job));
+  if (!*job->place.file) TRY(job_claim(job));
   if (type->more[0]) return several_find(job);
   if (type->has_rows && !*job->left) strcpy(job->left, output_left(place->file));
   if (!job->output.force && !job->resume) {
@@ -128,14 +132,6 @@ int job_distribute(struct job *job)
   job->total = found[2];
   job->is_resumed = found[3] != 0;
   return job->type->distribute ? job->type->distribute(job->self, c) : OK;
-}
-
-int job_array_send(struct comm *c, struct arena *arena, void *array, gidx count, size_t size)
-{
-  void **at = array;
-  int there = *at != NULL;
-  TRY(comm_agree(c, c->rank && there ? arena_alloc(arena, at, count, size) : OK));
-  return there ? comm_broadcast(c, *at, count, size) : OK;
 }
 
 int job_open(struct job *job, const struct job_type *type, void *self,

@@ -82,8 +82,8 @@ struct job {
   gidx done;       /* units that the earlier run has done; 0: there was none, or nothing of use */
   int is_resumed;  /* there is something to resume from */
   int is_complete; /* the earlier run did all: nothing is begun */
-  int is_claimed;
-  char left[4096]; /* rank 0, A: the journal of a growing file (io/journal.h); "": none */
+  const char *advice; /* rank 0: to add if the result is of another job; NULL: none */
+  char left[4096];    /* rank 0, A: the journal of a growing file (io/journal.h); "": none */
   struct output_path place, more[JOB_MORE]; /* rank 0: of the result, and of type->more */
 
   /* Set by the command after job_open(), before it publishes. */
@@ -116,9 +116,6 @@ int job_open(struct job *job, const struct job_type *type, void *self,
              const struct run_inputs *inputs);
 /* Broadcast what rank 0 has found: for jobs that are opened without job_open(), which does it. */
 int job_distribute(struct job *job);
-/* Then broadcast an array [count], to which a struct of rank 0 has a pointer; the others get it
- * from the arena.  NULL stays NULL. */
-int job_array_send(struct comm *c, struct arena *arena, void *array, gidx count, size_t size);
 /* ERR_INPUT: the existing file is not of this job, as far as inputs are known.  Rank 0. */
 int job_file_check(const struct job *job, const struct output_path *place);
 /* value[capacity] <- the value of an option in the run that left a result, once paths are claimed;

@@ -62,12 +62,6 @@ struct run {
   char used[4096];    /* path of used.in, for typing */
 };
 
-/* Apply the deck, which only rank 0 reads, since only rank 0 has a standard input.  Check that all
- * ranks run the same program with the same options, except those that only change speed.  status:
- * of options_parse() on this rank.  ERR_INPUT names the rank and the first option that differs.
- * Collective. */
-int options_agree(struct run *run, const char **arguments, int status);
-
 struct output_options {
   const char *output;
   int force;

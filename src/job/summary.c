@@ -28,7 +28,7 @@ static struct {
 } object;
 
 static struct {
-  struct summary_phase phases[MAX_PHASES];
+  struct phase_line phases[MAX_PHASES];
   int n_phases, has_metrics, has_codes, has_ended;
   struct metrics metrics;
   struct identity inputs;
@@ -112,7 +112,7 @@ int facts_end(struct json *j)
   return OK;
 }
 
-void summary_phase_add(const struct summary_phase *phase)
+void summary_phase_add(const struct phase_line *phase)
 {
   if (noted.n_phases < MAX_PHASES) noted.phases[noted.n_phases++] = *phase;
 }
@@ -147,23 +147,6 @@ int summary_entries(struct json **j)
   return text_open(&noted.own.out, &noted.own_text, &noted.own_bytes, "the entries of run.json");
 }
 
-/* Write where each rank is, the cores that it may use, and its threads once they are known. */
-static void seats_json(const struct run *run, struct json *j)
-{
-  char cores[1024];
-  json_array(j, "seats");
-  for (int r = 0; r < run->comm.size && run->cores; r++) {
-    cores_text(&run->cores[r].own, cores, sizeof cores);
-    json_object(j, NULL);
-    json_long(j, "rank", r);
-    json_text(j, "host", run->cores[r].host);
-    json_text(j, "cores", cores);
-    if (run->threads) json_long(j, "threads", run->threads[r]);
-    json_end(j);
-  }
-  json_end(j);
-}
-
 /* Write what /run of a result also says, and where the run is. */
 static void run_json(const struct run *run, struct json *j)
 {
@@ -179,26 +162,7 @@ static void run_json(const struct run *run, struct json *j)
   run->program->libraries(j);
   json_text(j, "job", run->program->job());
   json_long(j, "ranks", run->comm.size);
-  seats_json(run, j);
-}
-
-static void phases_json(struct json *j)
-{
-  json_array(j, "phases");
-  for (int i = 0; i < noted.n_phases; i++) {
-    const struct summary_phase *p = &noted.phases[i];
-    json_object(j, NULL);
-    json_text(j, "name", p->name);
-    json_long(j, "calls", p->calls);
-    json_real(j, "least", p->least);
-    json_real(j, "mean", p->mean);
-    json_real(j, "most", p->most);
-    json_text(j, "unit", p->unit);
-    if (p->unit) json_real(j, "work", 1e-9 * p->work);
-    json_text(j, "on", *p->on ? p->on : NULL);
-    json_end(j);
-  }
-  json_end(j);
+  cores_json(run->cores, run->threads, run->comm.size, j);
 }
 
 /* Write the command's own entries; and all others, unless these replace them. */
@@ -225,21 +189,9 @@ static int text_make(const struct run *run, char **text, size_t *bytes)
   json_long(&j, "format_version", SUMMARY_VERSION);
   run_json(run, &j);
   entries_json(run, &j);
-  phases_json(&j);
+  phase_lines_json(noted.phases, noted.n_phases, &j);
   json_end(&j);
   return text_close(j.out, "run.json");
-}
-
-static int text_publish(const char *path, const char *text, size_t bytes)
-{
-  struct temporary t;
-  FILE *file;
-  TRY(temporary_create(&t, path, NULL, &file));
-  int status = temporary_write(file, t.name, text, bytes), closed = temporary_close(&t, file);
-  if (!status) status = closed;
-  if (!status) status = temporary_publish(&t);
-  if (status) temporary_drop(&t);
-  return status;
 }
 
 static void file_write(const struct run *run)
@@ -247,7 +199,7 @@ static void file_write(const struct run *run)
   char *text = NULL;
   size_t bytes = 0;
   int status = text_make(run, &text, &bytes);
-  if (!status) status = text_publish(run->summary, text, bytes);
+  if (!status) status = temporary_text_publish(run->summary, text, bytes);
   free(text);
   if (!status) return;
   log_warn("%s: what is there is not of the last %s", status_message(),
@@ -272,7 +224,7 @@ static int entries_print(const struct run *run)
   TRY(facts_begin(run, &j));
   json_text(&j, "result", *run->result ? run->result : NULL);
   entries_json(run, &j);
-  phases_json(&j);
+  phase_lines_json(noted.phases, noted.n_phases, &j);
   return facts_end(&j);
 }
 

@@ -12,6 +12,7 @@
 #define JOB_SUMMARY_H
 
 #include "base/json.h"
+#include "base/phase.h"
 #include "job/run.h"
 #include "model/identity.h"
 #include "model/results.h"
@@ -29,13 +30,7 @@ void facts_head(struct json *j, const struct program *program, const char *comma
 int facts_begin(const struct run *run, struct json *j);
 int facts_end(struct json *j);
 
-/* A line of the table of phases: seconds over the ranks, and the work of all ranks. */
-struct summary_phase {
-  const char *name, *unit, *on; /* borrowed: string literals */
-  gidx calls;
-  double least, mean, most, work;
-};
-void summary_phase_add(const struct summary_phase *phase);
+void summary_phase_add(const struct phase_line *phase);
 void summary_metrics_set(const struct metrics *metrics, int has_codes);
 void summary_device_set(const char *device);
 void summary_inputs_set(const struct identity *inputs);

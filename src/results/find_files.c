@@ -39,12 +39,12 @@ static int distribute(void *self, struct comm *c)
   TRY(comm_broadcast(c, &f->is_complete, 1, sizeof f->is_complete));
   TRY(comm_broadcast(c, s, 1, sizeof *s));
   gidx k = s->k, p = f->p;
-  TRY(job_array_send(c, &f->arena, &s->atoms, k * p, sizeof *s->atoms));
-  TRY(job_array_send(c, &f->arena, &s->means, k, sizeof *s->means));
-  TRY(job_array_send(c, &f->arena, &s->firing, k, sizeof *s->firing));
-  TRY(job_array_send(c, &f->arena, &s->offset, p, sizeof *s->offset));
-  TRY(job_array_send(c, &f->arena, &s->mean, p, sizeof *s->mean));
-  return job_array_send(c, &f->arena, &s->lines, s->count, sizeof *s->lines);
+  TRY(comm_array_send(c, &f->arena, &s->atoms, k * p, sizeof *s->atoms));
+  TRY(comm_array_send(c, &f->arena, &s->means, k, sizeof *s->means));
+  TRY(comm_array_send(c, &f->arena, &s->firing, k, sizeof *s->firing));
+  TRY(comm_array_send(c, &f->arena, &s->offset, p, sizeof *s->offset));
+  TRY(comm_array_send(c, &f->arena, &s->mean, p, sizeof *s->mean));
+  return comm_array_send(c, &f->arena, &s->lines, s->count, sizeof *s->lines);
 }
 
 void find_files_free(struct find_files *f)

@@ -3,7 +3,6 @@
 #include "results/sweep_files.h"
 
 #include "base/log.h"
-#include "base/num.h"
 #include "base/status.h"
 #include "io/inputs.h"
 #include "io/input_agreement.h"

@@ -3,8 +3,6 @@
  * solutions are also counted.  The borders of its systems are known only from that file. */
 #include "results/systems_output.h"
 
-#include <stdio.h>
-
 #include "base/status.h"
 
 static int solved_open(void *self, const char *path)
