@@ -299,14 +299,19 @@ def check_dictionaries(folder):
 @claim("how ranges end, and what --join does not go with, is told before any work")
 def check_usage(folder):
     out = f"{folder}/usage"
+    need(sagitta("train", "--rows", f"{folder}/few.npy", "--atoms", 12, "--top-s", 2, "--steps", 1,
+                 "--batch", 50, "--holdout-share", 0, "--output", f"{folder}/trained"), "encoder")
     for said, more in (("the nearest is 0:4096", ["--row-range", "0:4000"]),
                        ("without '--row-range'", []),
                        ("give the folder", ["--row-range", "0:4096", "--output", "x.h5"]),
-                       ("as many atoms", ["--row-range", "0:4096", "--l0", 3, "--codes",
-                                          "nonnegative"])):
+                       ("does not go with '--l0'", ["--row-range", "0:4096", "--l0", 3, "--codes",
+                                                    "nonnegative"]),
+                       ("does not go with '--encoder'", ["--row-range", "0:4096", "--encoder",
+                                                         f"{folder}/trained/dictionary.h5"])):
         words = words_of(folder, "--join", "--output", out, *more)
-        if "--l0" in more:
-            words = [w for i, w in enumerate(words) if "--top-s" not in (w, words[i - 1])]
+        for option in {"--l0": ["--top-s"], "--encoder": ["--top-s", "--dictionary"]}.get(
+                more[2] if len(more) > 2 else "", []):
+            words = [w for i, w in enumerate(words) if option not in (w, words[i - 1])]
         fails(sagitta("encode", *words), 2, [said], said)
     fails(sagitta("encode", *words_of(folder, "--join", "--row-range", "0:100", "--rows",
                                       f"{folder}/few.npy", "--output", out)), 2, ["one segment"],

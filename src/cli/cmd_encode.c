@@ -56,7 +56,8 @@ static const struct option_row input_rows[] = {
     {"join", OPTION_FLAG, AT(join), "no", 0, 1, NULL, NULL,
      "with --row-range: write the range into a file in the folder --output, into which other "
      "jobs write their ranges, at the same time or later; `sagitta merge FOLDER` then publishes "
-     "it. --dry-run says where ranges may begin and end",
+     "it. --dry-run says where ranges may begin and end. Not with --encoder or --l0, whose rows "
+     "have different numbers of atoms",
      .effect = OPTION_RUN},
     DICTIONARY_OPTION(AT(dictionary)),
     {"center", OPTION_FLAG, AT(center), "no", 0, 1, NULL, NULL,

@@ -23,7 +23,9 @@ int encode_ranges_check(const struct encode_task *task, gidx all, gidx first, gi
   const struct supports_shape shape = encode_shape(task, all);
   gidx unit = supports_segment_rows(&shape);
   CHECK(!task->encoder, ERR_USAGE,
-        "'--join' wants as many atoms in each row: leave it out, and `sagitta merge` the parts");
+        "'--join' does not go with '--%s': rows have different numbers of atoms, so that no job "
+        "knows where its rows begin; leave '--join' out, and `sagitta merge` the parts",
+        task->cuts ? "l0" : "encoder");
   CHECK(unit, ERR_USAGE,
         "'--join' is given, and %lld rows are one segment: leave it out, or '--row-range' too",
         (long long)all);
