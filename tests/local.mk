@@ -230,12 +230,12 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/slurm_nodes.sh %D%/peer.py %D%/run.sh %D%
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS += %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapack.so \
-  %D%/fault_window.so %D%/rest.so %D%/slow.so %D%/forget.so
+  %D%/fault_window.so %D%/rest.so %D%/slow.so %D%/forget.so %D%/whole_pages.so
 CLEANFILES += $(check_DATA)
 # Thousands of faults, for half an hour and not for make check.
 EXTRA_DIST += %D%/soak_sizes %D%/soak_live %D%/soak_faults %D%/soak_planted %D%/soak_rows.py %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py %D%/soak_settings.py \
   %D%/soak_try.py %D%/soak_growing.py
-EXTRA_DIST += %D%/rest.c %D%/slow.c %D%/forget.c %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
+EXTRA_DIST += %D%/rest.c %D%/slow.c %D%/forget.c %D%/whole_pages.c %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
 EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py \
   %D%/seal.py %D%/train_place.py
 %D%/rest.so: %D%/rest.c
@@ -248,6 +248,9 @@ EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py 
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
 %D%/forget.so: %D%/forget.c %D%/rest.c
+	@$(MKDIR_P) %D%
+	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
+%D%/whole_pages.so: %D%/whole_pages.c %D%/rest.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
 %D%/fault_lapack.so: %D%/fault_lapack.c %D%/rest.c

@@ -18,6 +18,7 @@ act before.  Moments follow from the seed where they are calls, else the clock d
   copy   a copy of the folder takes its place; it may be taken while a job is at work
   clock  the wall clock is a day behind or ahead, files have other times
   locks  the file system has no locks (ENOLCK)
+  pages  it writes back whole pages of 64 KiB (tests/whole_pages.c)
   ranks  nothing else happens
 After each act:
   wrong  exit 0 without the result, a result whose bytes are not those of one run, a code that is
@@ -54,11 +55,12 @@ from jobs import (FAULTS, environment, heeds, job_end, job_ranks, job_start,  # 
 from tap import SAGITTA, later_wins, launch, sagitta  # noqa: E402
 
 SHARES = {"kill": 40, "power": 8, "stop": 9, "full": 9, "disk": 4, "two": 9, "copy": 6, "clock": 5,
-          "locks": 5, "ranks": 5}
+          "locks": 5, "pages": 4, "ranks": 5}
 BLOCK = 4096
 N, P, TOP_S = 12 * BLOCK + 321, 16, 4
 PAGE = 1 << 16
 FORGET = os.path.join(os.path.dirname(FAULTS), "forget.so")
+PAGES = os.path.join(os.path.dirname(FAULTS), "whole_pages.so")
 CUT = 40  # the signal of tests/forget.c
 LONGEST = 12  # acts of a life; then it is ended
 SETTINGS = {"plain": ("encode",), "route": ("route",), "center": ("encode", "--center"),
@@ -294,7 +296,7 @@ class Life:
         job.works = time.time()
 
     def moment(self, work):
-        time.sleep(self.draw.uniform(0, 1.2) * self.data.took[work.kind])
+        time.sleep(self.draw.uniform(0, self.draw.choice((0.2, 1))) * self.data.took[work.kind])
 
     def end(self, job, pids=()):
         """(code, text); it has ended when its ranks have, which outlive a launcher that is killed.
@@ -618,6 +620,14 @@ class Life:
         self.say(f"no locks, {work.kind} on")
         job = self.start(work, **self.fault(FAULT="lock:1+"))
         self.did[-1] += f" {job.count}"
+        code, text = self.end(job)
+        self.judge(before, work, code, text, {0})
+        self.litter_check(False)
+
+    def pages(self):
+        work, before = self.work(), self.recorded()
+        job = self.start(work, LD_PRELOAD=PAGES, WHOLE_IN=self.out)
+        self.say(f"whole pages, {work.kind} on {job.count}")
         code, text = self.end(job)
         self.judge(before, work, code, text, {0})
         self.litter_check(False)

@@ -75,12 +75,23 @@ def check_planted(folder):
     ok(life.bad and life.bad[0][0] == "hung", f"{life.bad}")
 
 
+@claim("pages that have two writers are found: of 64 KiB none has, of 1 MiB some have")
+def check_pages(folder):
+    for size, code in ((1 << 16, 0), (1 << 20, 74)):
+        os.makedirs(f"{folder}/pages{size}")
+        life = life_of(folder, f"pages{size}", False)
+        is_code, text = life.end(life.start(life.whole_work("--grid", "3x1"), 3, WHOLE_IN=life.out,
+                                            LD_PRELOAD=soak_growing.PAGES, WHOLE_PAGE=str(size)))
+        ok(is_code == code, f"{size}: {is_code} {text[-600:]}")
+
+
 def main():
     if os.environ.get("SANITIZED"):
         skip_all("the sanitizers come first among what is preloaded")
     check_acts()
     with tempfile.TemporaryDirectory() as folder:
         check_planted(folder)
+        check_pages(folder)
     done_testing()
 
 
