@@ -147,12 +147,12 @@ def journal_rows(path):
     """Of the last record of a journal that is whole; 0: there is none."""
     with open(path, "rb") as f:
         data = f.read()
-    if len(data) < 104:
+    if len(data) < PAGE:
         return 0
     arrays, most = struct.unpack_from("<qq", data, 24)
     if not 0 < arrays <= 4:
         return 0
-    chunks = struct.unpack_from("<4q", data, 48)[:arrays]
+    chunks, chunk_rows = (struct.unpack_from("<4q", data, at)[:arrays] for at in (48, 80))
     first = -(-(PAGE + 32 * sum(chunks)) // PAGE) * PAGE
     step = -(-(88 + most) // PAGE) * PAGE
     best = (0, 0)
@@ -163,7 +163,12 @@ def journal_rows(path):
         if not 0 < size <= most or len(data) < at + 88 + size:
             continue
         record = data[at:at + 56] + data[at + 88:at + 88 + size]
-        if hashlib.sha256(record).digest() == data[at + 56:at + 88]:
+        leaves = hashlib.sha256()
+        for a in range(arrays):
+            begin = PAGE + 32 * sum(chunks[:a])
+            leaves.update(data[begin:begin + 32 * -(-rows // chunk_rows[a])])
+        if hashlib.sha256(record).digest() == data[at + 56:at + 88] and \
+                leaves.digest() == data[at + 24:at + 56]:
             best = max(best, (number, rows))
     return best[1]
 
@@ -269,9 +274,8 @@ class Life:
         return self.ranks
 
     def command(self, work, ranks):
-        grids = [f"{ranks}x1"]
-        if ranks == 2:
-            grids = ["2x1", "2x1", "1x2"]
+        grids = {2: ["2x1", "2x1", "1x2"], 3: ["3x1", "3x1", "1x3"],
+                 4: ["4x1", "4x1", "2x2"]}.get(ranks, [f"{ranks}x1"])
         if work.kind == "merge" or not ranks:
             return work.words
         return [*work.words, "--grid", self.draw.choice(grids)]
@@ -507,6 +511,8 @@ class Life:
         if first.kind == "range":
             ways += ["overlap", "beside", "merge"]
         way = self.draw.choice(ways)
+        if first.is_early:
+            allowed = ({65, 73},) * 2
         if way == "unlocked":
             more = self.fault(FAULT="lock:1+")
             allowed, is_alone = ({0, 73, 74, 65},) * 2, False
@@ -536,7 +542,7 @@ class Life:
         jobs.append(job_start(*self.command(second, ranks[1]), ranks=ranks[1], **more))
         jobs[1].count = ranks[1]
         ends = [self.end(job) for job in jobs]
-        if way in ("same", "beside") and all(code for code, _ in ends):
+        if way in ("same", "beside") and not first.is_early and all(code for code, _ in ends):
             self.find("wrong", f"both are refused: {ends}")
         for (code, text), may, work in zip(ends, allowed, (first, second)):
             if not self.over:
