@@ -3,11 +3,14 @@
 nothing wrong, hung or lost; and where one is planted, each of the three is found."""
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 
 import h5py
 
 import soak_growing
+from jobs import environment
 from soak_growing import Data, Life, Soak, options_read
 from tap import FULL, claim, done_testing, ok, skip_all
 
@@ -75,14 +78,48 @@ def check_planted(folder):
     ok(life.bad and life.bad[0][0] == "hung", f"{life.bad}")
 
 
-@claim("pages that have two writers are found: of 64 KiB none has, of 1 MiB some have")
+WRITER = """import os, sys
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+for at in map(int, sys.argv[2:]):
+    os.pwrite(file, b"x", at)
+    print(flush=True)
+    sys.stdin.readline()"""
+
+
+def writer(path, *places):
+    return subprocess.Popen([sys.executable, "-c", WRITER, path, *map(str, places)], text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            env=environment(LD_PRELOAD=soak_growing.PAGES, WHOLE_IN=path))
+
+
+def step(process):
+    """Wait for its next write."""
+    return process.stdout.readline()
+
+
+@claim("whole pages lose what another writer has in them, and no job does")
 def check_pages(folder):
-    for size, code in ((1 << 16, 0), (1 << 20, 74)):
-        os.makedirs(f"{folder}/pages{size}")
-        life = life_of(folder, f"pages{size}", False)
-        is_code, text = life.end(life.start(life.whole_work("--grid", "3x1"), 3, WHOLE_IN=life.out,
-                                            LD_PRELOAD=soak_growing.PAGES, WHOLE_PAGE=str(size)))
-        ok(is_code == code, f"{size}: {is_code} {text[-600:]}")
+    for other, is_there in ((100, False), (1 << 16, True)):
+        path = f"{folder}/pages-{other}"
+        one = writer(path, 0, 200)
+        step(one)
+        two = writer(path, other)
+        step(two)
+        two.communicate("\n")
+        one.stdin.write("\n")
+        one.stdin.flush()
+        step(one)
+        one.communicate("\n")
+        with open(path, "rb") as f:
+            data = f.read()
+        ok(data[0:1] == data[200:201] == b"x" and (data[other:other + 1] == b"x") == is_there,
+           f"byte {other} is {data[other:other + 1]}")
+    os.makedirs(f"{folder}/pages")
+    life = life_of(folder, "pages", False)
+    code, text = life.end(life.start(life.whole_work(), 3, WHOLE_IN=life.out,
+                                     LD_PRELOAD=soak_growing.PAGES))
+    ok(code == 0, f"{code} {text[-600:]}")
+    ok(life.result_check(code, life.whole_work(), text) and not life.bad, f"{life.bad}")
 
 
 def main():
