@@ -34,7 +34,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
-  %D%/model/route.h %D%/model/route.c %D%/model/matches.h %D%/model/matches.c \
+  %D%/model/rates.h %D%/model/rates.c %D%/model/route.h %D%/model/route.c %D%/model/matches.h %D%/model/matches.c \
   %D%/model/pairs.h %D%/model/pairs.c %D%/model/stability.h %D%/model/stability.c %D%/model/choice.h %D%/model/choice.c \
   %D%/model/assignment.h %D%/model/assignment_impl.h %D%/model/assignment.c \
   %D%/model/assignment_first.h %D%/model/assignment_first.c \
@@ -217,7 +217,7 @@ libsagitta_a_SOURCES += \
   %D%/io/tensors_write.h %D%/io/tensors_write.c %D%/io/export.h %D%/io/export.c \
   %D%/io/safetensors.h %D%/io/safetensors.c %D%/io/shards.h %D%/io/shards.c \
   %D%/io/shard_pool.h %D%/io/shard_pool.c \
-  %D%/io/shards_order.h %D%/io/shards_order.c %D%/io/part.h %D%/io/part.c %D%/io/journal.h %D%/io/journal.c %D%/io/record.h %D%/io/record.c \
+  %D%/io/shards_order.h %D%/io/shards_order.c %D%/io/part.h %D%/io/part.c %D%/io/journal.h %D%/io/journal.c %D%/io/record.h %D%/io/record.c %D%/io/rates.h %D%/io/rates.c \
   %D%/io/ranges.h %D%/io/ranges.c \
   %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c %D%/io/input_folder.h %D%/io/input_folder.c \
   %D%/io/file_names.h %D%/io/file_names.c \
@@ -256,7 +256,7 @@ libsagitta_a_SOURCES += \
 # the dictionary that a rank holds
 libsagitta_a_SOURCES += \
   %D%/encode/encode.h %D%/encode/encode_impl.h %D%/encode/encode.c \
-  %D%/encode/layout.h %D%/encode/layout.c \
+  %D%/encode/layout.h %D%/encode/layout.c %D%/encode/times.h %D%/encode/times.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
   %D%/encode/lane.h %D%/encode/lane.c %D%/encode/files.h %D%/encode/files.c %D%/encode/content.h %D%/encode/content.c %D%/encode/background.h %D%/encode/background.c \
   %D%/encode/active.h %D%/encode/active_solve.h %D%/encode/active.c %D%/encode/active_solve.c %D%/encode/active_nested.h %D%/encode/active_nested.c %D%/encode/cuts.h %D%/encode/cuts.c %D%/encode/imported.h %D%/encode/imported.c %D%/encode/ragged.h %D%/encode/ragged.c %D%/encode/grid.h %D%/encode/grid.c %D%/encode/scores.h %D%/encode/scores.c \
@@ -341,7 +341,7 @@ libsagitta_a_SOURCES += \
   %D%/fit/validation.h %D%/fit/validation.c \
   %D%/fit/resample.h %D%/fit/resample.c %D%/fit/update.h %D%/fit/update.c %D%/fit/conjugate.h %D%/fit/conjugate.c \
   %D%/fit/kept.h %D%/fit/kept.c %D%/fit/kept_moves.h %D%/fit/kept_moves.c \
-  %D%/fit/fit_impl.h %D%/fit/gram.h %D%/fit/gram.c %D%/fit/all_rows.h %D%/fit/all_rows.c %D%/fit/forecast.h %D%/fit/forecast.c %D%/fit/parts.h %D%/fit/parts.c %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
+  %D%/fit/fit_impl.h %D%/fit/gram.h %D%/fit/gram.c %D%/fit/all_rows.h %D%/fit/all_rows.c %D%/fit/forecast.h %D%/fit/forecast.c %D%/fit/times.h %D%/fit/times.c %D%/fit/parts.h %D%/fit/parts.c %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
   %D%/fit/sweep.h %D%/fit/sweep.c %D%/fit/sweep_end.h %D%/fit/sweep_end.c \
   %D%/fit/quiet.h %D%/fit/quiet.c %D%/fit/fit.h %D%/fit/fit.c
 
@@ -489,5 +489,6 @@ sagitta_bench_SOURCES = $(program_sources) %D%/bench/main.c \
   %D%/bench/train.h %D%/bench/train.c \
   %D%/bench/harvest.h %D%/bench/harvest.c %D%/bench/mixer.h %D%/bench/mixer.c \
   %D%/bench/write.h %D%/bench/write.c \
+  %D%/bench/rates.h %D%/bench/rates.c \
   %D%/bench/serve.h %D%/bench/serve.c %D%/bench/serve_load.h %D%/bench/serve_load.c \
   %D%/bench/serve_report.h %D%/bench/serve_report.c

@@ -127,7 +127,7 @@ SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_scale_try.py %D%/test_slurm.sh 
   %D%/test_independent.py %D%/test_foreign.py %D%/test_decoder_cosine.py %D%/test_penalty.py %D%/test_frame_sizes.py \
   %D%/test_io_inputs.py \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py %D%/test_join.py \
-  %D%/test_stop.py %D%/test_progress.py \
+  %D%/test_stop.py %D%/test_progress.py %D%/test_rates.py \
   %D%/test_live.py %D%/test_live_attacks.py %D%/test_live_backlog.py %D%/test_live_input.py %D%/test_live_stop.py %D%/test_live_access.py %D%/test_live_build.py \
   %D%/test_live_ledger.py %D%/test_live_ranks.py %D%/test_live_mixer.py %D%/test_cuda_live.py \
   %D%/test_grid_faults.py %D%/test_scale_model.py %D%/test_bench_page.py \

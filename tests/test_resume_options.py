@@ -17,7 +17,7 @@ N, P, K, BLOCK = 6000, 8, 40, 4096
 # What no other value has to be tried of: they say where the result goes, or that there is to be
 # none, or what is asked for, or limit or stop the job, or go with --top-s auto, which then is a
 # number, or with --row-range, which makes no part then (tests/test_join.py).
-LEFT_OUT = {"output", "join", "resume", "dry-run", "deadline", "kernels", "labels"}
+LEFT_OUT = {"output", "join", "resume", "dry-run", "rates", "deadline", "kernels", "labels"}
 # Values to try, where the next number or the next word would be refused or would say the same.
 VALUES = {"minibatch": 1500, "row-range": f"0:{BLOCK}", "grid": "1x1", "device": "cpu",
           "cpu-variant": "baseline", "precision": "bf16", "cosine-limit": 5, "atoms": 39,

@@ -2,6 +2,7 @@
  * Texts are decoded in place: a decoded text is never longer than its source. */
 #include "base/json_reader.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,17 @@ int json_number(struct json_reader *r, gidx *number)
             "a number is expected");
   *number = strtoll(r->at, NULL, 10);
   r->at += digits;
+  return OK;
+}
+
+int json_decimal(struct json_reader *r, real *number)
+{
+  json_blanks(r);
+  size_t length = strspn(r->at, "+-.0123456789eE");
+  char *end = r->at;
+  *number = length ? strtod(r->at, &end) : 0;
+  JSON_GOOD(r, length && end == r->at + length && isfinite(*number), "a number is expected");
+  r->at = end;
   return OK;
 }
 

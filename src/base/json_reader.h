@@ -29,6 +29,8 @@ int json_sign(struct json_reader *r, char sign);
 int json_string(struct json_reader *r, char **text);
 /* Read a whole number without a sign and without leading zeros. */
 int json_number(struct json_reader *r, gidx *number);
+/* Read any number that a double can hold. */
+int json_decimal(struct json_reader *r, real *number);
 /* Read a key and the colon after it. */
 int json_key(struct json_reader *r, char **key);
 /* Skip a value of any kind, without checking all of it; *found <- 1 if a text in it is this

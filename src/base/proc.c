@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 
 #include "base/num.h"
 
@@ -26,6 +27,24 @@ gidx proc_number(const char *path, const char *name)
   }
   if (file) fclose(file);
   return value;
+}
+
+void proc_cpu(char *text, size_t capacity)
+{
+  static const char key[] = "model name";
+  char line[256];
+  struct utsname kind;
+  snprintf(text, capacity, "%s", uname(&kind) ? "" : kind.machine);
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  while (file && fgets(line, sizeof line, file)) {
+    char *name = strchr(line, ':');
+    if (!name || strncmp(line, key, sizeof key - 1) != 0) continue;
+    name += 1 + strspn(name + 1, " ");
+    name[strcspn(name, "\n")] = '\0';
+    snprintf(text, capacity, "%s", name);
+    break;
+  }
+  if (file) fclose(file);
 }
 
 /* Is the word in a list separated by commas?  The list of version 2 is empty. */

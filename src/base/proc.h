@@ -14,6 +14,9 @@
 /* The number after a name at the start of a line of a file; -1 if there is none. */
 gidx proc_number(const char *path, const char *name);
 
+/* text[capacity] <- the name of the processor, or where it has none that of its kind. */
+void proc_cpu(char *text, size_t capacity);
+
 /* Number of cores' time that the groups allow, of version 2; INFINITY: no limit. */
 double proc_quota(const char *root);
 

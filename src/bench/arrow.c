@@ -334,6 +334,32 @@ static int border_measure(const struct bench_arrow_options *o, idx k,
   return OK;
 }
 
+static struct bench_systems systems; /* of bench_arrow_begin() */
+
+int bench_arrow_begin(const struct bench_arrow_options *o, const struct bench_common *common,
+                      struct comm *c, double *bytes)
+{
+  struct bench_systems *b = &systems;
+  *b = (struct bench_systems){.c = c};
+  struct device_options options = bench_device(common, 1, c->local_rank);
+  TRY(device_open(&b->device, &options));
+  TRY(systems_open(b, o, o->border));
+  const struct systems_shape *s = &b->shape;
+  *bytes = 8 * (double)(systems_reals(s, 0, s->count) + s->g[s->count] + s->border[s->count]);
+  return OK;
+}
+
+int bench_arrow_solve(void)
+{
+  struct arrow_job job = {.items = systems.items, .count = systems.shape.count};
+  return device_arrow(&systems.device, &job);
+}
+
+void bench_arrow_end(void)
+{
+  systems_close(&systems);
+}
+
 static void title_json(const struct bench_arrow_options *o, struct json *j, int ranks)
 {
   json_long(j, "ranks", ranks);

@@ -23,6 +23,13 @@ extern const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS];
 int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *common,
                 struct comm *c);
 
+/* The same systems for other measurements, with the border of o: each rank has a share.
+ * bench_arrow_solve() solves all of this rank; *bytes <- those of its systems and steps. */
+int bench_arrow_begin(const struct bench_arrow_options *o, const struct bench_common *common,
+                      struct comm *c, double *bytes);
+int bench_arrow_solve(void);
+void bench_arrow_end(void);
+
 /* Seconds of one system by LAPACKE and BLAS, on one thread: dpotrf and dtrsm for each row, dsyrk
  * for the sums, dpotrf for the border.  step_t and step_b are those of arrow_reference(); work has
  * peer_arrow_work(d, k, n) reals.  -1: OpenBLAS or LAPACKE is not installed. */

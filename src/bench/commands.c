@@ -9,6 +9,7 @@
 #include "bench/dense.h"
 #include "bench/harvest.h"
 #include "bench/mixer.h"
+#include "bench/rates.h"
 #include "bench/route.h"
 #include "bench/serve.h"
 #include "bench/train.h"
@@ -17,6 +18,7 @@
 #include "bench/write.h"
 #include "cli/command.h"
 #include "job/summary.h"
+#include "job/threads.h"
 
 struct bench_options {
   struct general_options general;
@@ -103,9 +105,26 @@ static const struct option_table write_tables[] = {
     {"General", general_rows, GENERAL_ROWS, 0},
 };
 
+static const struct option_row rates_rows[] = {
+    {"repeats", OPTION_INT, AT(common.repeats), "2", 1, 64, NULL, "COUNT",
+     "runs to take the median of", .effect = OPTION_RUN},
+    THREADS_OPTION(AT(common.threads)),
+    CPU_VARIANT_OPTION(AT(common.cpu_variant), "instruction set"),
+    {"device", OPTION_CHOICE, AT(common.device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes",
+     .effect = OPTION_RUN},
+};
+
+static const struct option_table rates_tables[] = {
+    {"Files", bench_write_rows, BENCH_WRITE_ROWS, AT(write)},
+    {"Measuring", rates_rows, LENGTH(rates_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+
 static int measure(const struct bench_options *o, const char *what,
-                   const struct bench_common *common, struct comm *c)
+                   const struct bench_common *common, struct run *run)
 {
+  struct comm *c = &run->comm;
+  if (strcmp(what, "rates") == 0) return bench_rates(&o->write, common, run);
   if (strcmp(what, "solve") == 0) return bench_arrow(&o->arrow, common, c);
   if (strcmp(what, "terminal") == 0) return bench_dense(&o->dense, common);
   if (strcmp(what, "update") == 0) return bench_update(&o->route, common);
@@ -121,7 +140,7 @@ static int measure(const struct bench_options *o, const char *what,
 static int ranks_check(const struct bench_options *o, const char *what, int ranks)
 {
   int solve = strcmp(what, "solve") == 0, gpu = strcmp(o->common.device, "cuda") == 0;
-  int several = strcmp(what, "train") == 0 || strcmp(what, "write") == 0;
+  int several = !strcmp(what, "train") || !strcmp(what, "write") || !strcmp(what, "rates");
   CHECK(ranks == 1 || several || (solve && gpu), ERR_USAGE,
         "'%s' measures one rank: leave mpirun away%s", what, solve ? ", or add --device cuda" : "");
   return OK;
@@ -133,17 +152,18 @@ static int bench_command(struct run *run, const void *options, const char **argu
   const char *what = run->command->name;
   struct bench_common common = o->common;
   (void)arguments;
+  if (strcmp(what, "rates") == 0) common.threads = threads_default(run, common.threads);
   TRY(comm_agree(&run->comm, ranks_check(o, what, run->comm.size)));
   struct json j;
   int tells = run->wants_json && run->comm.rank == 0;
-  if (!tells) return measure(o, what, &common, &run->comm);
+  if (!tells) return measure(o, what, &common, run);
   TRY(facts_begin(run, &j));
   common.json = &j;
   json_text(&j, "benchmark", what);
   json_long(&j, "repeats", common.repeats);
   json_long(&j, "threads", common.threads);
   json_text(&j, "device", common.device);
-  TRY(measure(o, what, &common, &run->comm));
+  TRY(measure(o, what, &common, run));
   return facts_end(&j);
 }
 
@@ -342,3 +362,21 @@ const struct command bench_write_command = {
     "write",    "a result that all ranks write, beside a plain writer",
     &write_set, sizeof(struct bench_options),
     1,          bench_command};
+
+static const struct option_set rates_set = {
+    .command = "sagitta-bench rates",
+    .doc =
+        "Measure the rates from which `--dry-run --rates FILE` forecasts how long a job takes."
+        "\v"
+        "FILE is what --json prints.  All ranks of mpirun do the same at once, with the threads "
+        "that a job would have; a forecast is for as many ranks and threads on the same machine.  "
+        "Rows and atoms are random.  Files of --output are read from the cache of the system, and "
+        "removed.\n\n"
+        "  mpirun -n 2 sagitta-bench rates --output /scratch --json > rates.json\n"
+        "  mpirun -n 2 sagitta encode encode.in --dry-run --rates rates.json",
+    .tables = rates_tables,
+    .count = LENGTH(rates_tables),
+};
+const struct command bench_rates_command = {"rates",    "rates of this machine, for --dry-run",
+                                            &rates_set, sizeof(struct bench_options),
+                                            1,          bench_command};

@@ -9,6 +9,7 @@
 
 extern const struct command bench_route_command, bench_solve_command, bench_terminal_command,
     bench_update_command, bench_dense_command, bench_train_command, bench_harvest_command,
-    bench_mixer_command, bench_serve_command, bench_write_command, bench_verify_command;
+    bench_mixer_command, bench_serve_command, bench_write_command, bench_rates_command,
+    bench_verify_command;
 
 #endif

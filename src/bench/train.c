@@ -36,6 +36,7 @@ struct bench {
   struct train_state state;
   struct stepper stepper;
   struct phase phases[TRAIN_PHASES];
+  gidx steps;                             /* done */
   double seconds[PARTS + 1][MAX_REPEATS]; /* the last: the whole step */
   struct arena arena;
 };
@@ -130,23 +131,47 @@ static void table_print(struct bench *b, int ranks)
   if (j) json_end(j);
 }
 
+static struct bench bench; /* of bench_train_begin() */
+
+int bench_train_begin(const struct bench_route_options *o, const struct bench_common *common,
+                      struct comm *c)
+{
+  struct bench *b = &bench;
+  *b = (struct bench){.o = o, .common = common};
+  struct device_options options = bench_device(common, o->columns, c->local_rank);
+  int status = device_open(&b->device, &options);
+  if (!status) status = problem_open(b, c);
+  TRY(comm_agree(c, status));
+  return comm_devices_open(c, c, &b->device, stepper_message(&b->stepper));
+}
+
+int bench_train_step(double *scores)
+{
+  struct bench *b = &bench;
+  struct phase *phase = &b->phases[TRAIN_SCORES];
+  double before = phase->seconds, begun = log_seconds();
+  TRY(stepper_run(&b->stepper, b->o->n_rows, 1e-4, ++b->steps));
+  *scores = (phase->seconds - before) / (log_seconds() - begun);
+  return OK;
+}
+
+void bench_train_end(struct comm *c)
+{
+  struct bench *b = &bench;
+  stepper_close(&b->stepper);
+  comm_devices_close(c);
+  device_close(&b->device);
+  arena_free(&b->arena);
+}
+
 int bench_train(const struct bench_route_options *o, const struct bench_common *common,
                 struct comm *c)
 {
-  static struct bench b;
-  b = (struct bench){.o = o, .common = common};
-  struct device_options options = bench_device(common, o->columns, c->local_rank);
-  int status = device_open(&b.device, &options);
-  if (!status) status = problem_open(&b, c);
-  TRY(comm_agree(c, status));
-  TRY(comm_devices_open(c, c, &b.device, stepper_message(&b.stepper)));
-  gidx t = 0;
-  while (t < WARM) TRY(repeat_run(&b, c, 0, ++t)); /* a GPU may compile */
-  for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, c, r, ++t));
-  if (c->rank == 0) table_print(&b, c->size);
-  stepper_close(&b.stepper);
-  comm_devices_close(c);
-  device_close(&b.device);
-  arena_free(&b.arena);
+  struct bench *b = &bench;
+  TRY(bench_train_begin(o, common, c));
+  while (b->steps < WARM) TRY(repeat_run(b, c, 0, ++b->steps)); /* a GPU may compile */
+  for (int r = 0; r < common->repeats; r++) TRY(repeat_run(b, c, r, ++b->steps));
+  if (c->rank == 0) table_print(b, c->size);
+  bench_train_end(c);
   return OK;
 }

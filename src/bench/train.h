@@ -13,4 +13,11 @@
 int bench_train(const struct bench_route_options *o, const struct bench_common *common,
                 struct comm *c);
 
+/* Steps for other measurements: `n_rows` of o are a batch.  bench_train_step(): *scores <- the part
+ * of its seconds that scores took.  Collective. */
+int bench_train_begin(const struct bench_route_options *o, const struct bench_common *common,
+                      struct comm *c);
+int bench_train_step(double *scores);
+void bench_train_end(struct comm *c);
+
 #endif

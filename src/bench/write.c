@@ -43,12 +43,14 @@ struct bench {
   struct supports_shape shape;
   struct arena arena;
   char result[PATH_MAX], journal[PATH_MAX], plain[PATH_MAX];
-  idx *atoms;            /* [ROW_BLOCK][s] */
-  float *score;          /* the same */
-  unsigned char *slab;   /* as many bytes as the chunks of a sum block have */
-  gidx *density;         /* [k] */
-  struct h5_slabs slabs; /* where the last result has its chunks */
-  gidx bytes;            /* that all ranks write */
+  idx *atoms;                 /* [ROW_BLOCK][s] */
+  float *score;               /* the same */
+  unsigned char *slab;        /* as many bytes as the chunks of a sum block have */
+  gidx *density;              /* [k] */
+  struct h5_slabs slabs;      /* where the last result has its chunks */
+  gidx bytes;                 /* that all ranks write */
+  double begun, rows_written; /* of the last result: when it began, and when its rows were
+                                 * written */
   double results[MAX_REPEATS], plains[MAX_REPEATS], hashes[MAX_REPEATS];
 };
 
@@ -169,6 +171,7 @@ static int growing_write(struct bench *b)
   TRY(comm_agree(c, c->rank ? OK : growing_begin(b, &f)));
   TRY(supports_ranks_begin(&f, c, &b->shape, 1, &all));
   TRY(comm_agree(c, rows_write(b, &f, all)));
+  b->rows_written = log_seconds();
   TRY(supports_ranks_check(&f, c, all, 0, b->shape.n));
   supports_placed_rest(&f);
   int status = c->rank ? h5_placed_close(&f.result.h5) : growing_end(b, &f);
@@ -183,6 +186,7 @@ static int result_write(struct bench *b)
   if (b->c->size > 1) return growing_write(b);
   TRY(supports_output_create(&f, b->result, &b->shape));
   TRY(rows_write(b, &f, 1));
+  b->rows_written = log_seconds();
   return result_end(b, &f);
 }
 
@@ -231,9 +235,9 @@ static int slabs_hash(struct bench *b)
 static int one_run(struct bench *b, int (*run)(struct bench *b), const char *name, double *seconds)
 {
   TRY(comm_agree(b->c, OK));
-  double begun = log_seconds();
+  b->begun = log_seconds();
   TRY(run(b));
-  *seconds = log_seconds() - begun;
+  *seconds = log_seconds() - b->begun;
   return name ? comm_agree(b->c, b->c->rank ? OK : file_remove(b, name)) : OK;
 }
 
@@ -332,6 +336,28 @@ static int names_find(struct bench *b, const struct bench_write_options *o)
   for (int i = 0; i < 2; i++)
     CHECK(access(i ? b->plain : b->result, F_OK) < 0, ERR_CREATE, "'%s' is there already",
           i ? b->plain : b->result);
+  return OK;
+}
+
+int bench_write_once(const struct bench_write_options *o, const struct bench_common *common,
+                     struct comm *c, struct write_seconds *w)
+{
+  enum { BLOCKS = 16, K = 4096, S = 32, TURNS = 3 };
+  static struct bench b;
+  b = (struct bench){.folder = o->output, .common = common, .c = c};
+  b.shape = (struct supports_shape){
+      .n = (gidx)BLOCKS * ROW_BLOCK * c->size, .k = K, .s = S, .d = 1, .p = 1};
+  TRY(comm_agree(c, names_find(&b, o)));
+  TRY(comm_agree(c, problem_fill(&b)));
+  *w = (struct write_seconds){INFINITY, INFINITY, 0};
+  for (int i = 0; i < TURNS; i++) {
+    double all;
+    TRY(one_run(&b, result_write, b.result, &all));
+    w->rows = fmin(w->rows, b.rows_written - b.begun);
+    w->end = fmin(w->end, b.begun + all - b.rows_written);
+  }
+  w->bytes = 8. * S * (double)b.shape.n;
+  arena_free(&b.arena);
   return OK;
 }
 

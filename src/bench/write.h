@@ -19,4 +19,12 @@ extern const struct option_row bench_write_rows[BENCH_WRITE_ROWS];
 int bench_write(const struct bench_write_options *o, const struct bench_route_options *route,
                 const struct bench_common *common, struct comm *c);
 
+/* The least seconds of a result of this bench, with the shape that `sagitta-bench rates` takes:
+ * until its rows are written, and until it is published; and its bytes.  Collective. */
+struct write_seconds {
+  double rows, end, bytes;
+};
+int bench_write_once(const struct bench_write_options *o, const struct bench_common *common,
+                     struct comm *c, struct write_seconds *w);
+
 #endif

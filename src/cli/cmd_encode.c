@@ -21,10 +21,12 @@
 #include "encoding/encode_ranges.h"
 #include "encoding/encode_ranks.h"
 #include "cli/encode_report.h"
+#include "cli/report.h"
 #include "encoding/encode_saves.h"
 #include "job/threads.h"
 #include "encode/encode.h"
 #include "encode/grid.h"
+#include "encode/times.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/row_range.h"
@@ -38,7 +40,7 @@ struct encode_options {
   struct general_options general;
   struct output_options output;
   struct compute_options compute;
-  const char *rows, *capture, *row_range, *dictionary, *encoder, *codes;
+  const char *rows, *capture, *row_range, *dictionary, *encoder, *codes, *rates;
   idx top_s, rounds, cosine_limit;
   int center, normalize, resume, dry_run, detect, join;
   real rho, l0, max_seconds, save_seconds;
@@ -90,6 +92,7 @@ static const struct option_row route_rows[] = {
      "print the memory and disk that the whole job needs and how the work is split, then end; "
      "--output is not touched, and an earlier run there does not matter",
      .effect = OPTION_RUN},
+    RATES_OPTION(AT(rates)),
 };
 
 static const struct option_row codes_rows[] = {
@@ -378,6 +381,7 @@ static int inputs_open(struct run *run, struct encode_state *job, struct encode_
                                           .kernels = o->compute.kernels,
                                           .local_rank = run->comm.local_rank};
   TRY(rows_or_capture_check(o->rows, o->capture));
+  TRY(report_rates_check(o->rates, o->dry_run));
   if (!o->dry_run) TRY(output_check_given(o->output.output));
   TRY(join_check(o));
   TRY(rows_or_capture_open(&job->rows, &job->captured, &run->comm, o->rows, o->capture, &harvests));
@@ -653,6 +657,26 @@ static void ending_set(const struct encode_state *job)
   pace_ending_set(3 * turn, job->files.common.grows ? 256 << 20 : INT64_MAX);
 }
 
+/* Rank 0 alone. */
+static int plan_print(const struct run *run, const struct encode_options *o,
+                      const struct encode_task *t)
+{
+  struct plan_rates r;
+  struct times times;
+  if (run->comm.rank) return OK;
+  CHECK(!o->rates || !(t->encoder || o->capture), ERR_USAGE,
+        "'--rates' does not go with '--%s', for which no rate is measured: leave it out",
+        o->capture  ? "capture"
+        : o->l0 > 0 ? "l0"
+                    : "encoder");
+  TRY(report_rates_read(run, o->rates, t->threads, t->device, &r, &times));
+  if (r.path) encode_times(t, run->comm.size, &r.rates, &times);
+  if (r.path && o->center)
+    times_add(&times, "mean",
+              (double)t->rows->n * t->rows->row_bytes / rate_at(&r.rates, RATE_READ, 1, 1, 1));
+  return encode_plan_print(run, t, &r, &times);
+}
+
 static int encode_command(struct run *run, const void *options, const char **arguments)
 {
   const struct encode_options *o = options;
@@ -673,7 +697,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
                                                    job->part.first + job->source.n)));
   job->task.by_ranks = encode_ranks_may(&job->task, run->comm.size);
   if (o->dry_run) {
-    TRY(comm_agree(&run->comm, encode_plan_print(run, &job->task)));
+    TRY(comm_agree(&run->comm, plan_print(run, o, &job->task)));
     job_free(job);
     return OK;
   }

@@ -163,6 +163,7 @@ static const struct option_row speed_rows[] = {
     SAVE_SECONDS_OPTION(AT(save_seconds)),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     DRY_RUN_OPTION(AT(dry_run)),
+    RATES_OPTION(AT(rates)),
 };
 
 static const struct option_table tables[] = {
@@ -232,6 +233,19 @@ static int update_options_check(const struct fit_job *j, enum fit_update update)
   return OK;
 }
 
+/* Times are known of a fit whose work is known, of rows in files. */
+static int rates_option_check(const struct fit_options *o)
+{
+  TRY(report_rates_check(o->rates, o->dry_run));
+  CHECK(!o->rates || !(o->capture || o->detectors || o->labels || !o->top_s), ERR_USAGE,
+        "'--rates' does not go with '--%s', for which no rate is measured: leave it out",
+        o->capture     ? "capture"
+        : o->detectors ? "detectors"
+        : o->labels    ? "labels"
+                       : "top-s auto");
+  return OK;
+}
+
 static int inputs_open(struct fit_job *j)
 {
   const struct fit_options *o = j->o;
@@ -242,6 +256,7 @@ static int inputs_open(struct fit_job *j)
         "'--l0' is a number of atoms on average: add '--find features', or give '--top-s', the "
         "number of each row");
   CHECK(o->asked.k, ERR_USAGE, "'--atoms' is missing: how many to learn");
+  TRY(rates_option_check(o));
   if (!o->dry_run) TRY(output_folder_check(&o->output));
   const struct device_options harvests = {.p = 1,
                                           .d = 1,

@@ -18,6 +18,7 @@
 #include "cli/report.h"
 #include "encoding/ranges_whole.h"
 #include "job/summary.h"
+#include "job/threads.h"
 #include "io/score_cuts.h"
 #include "io/input_file.h"
 #include "io/inputs.h"
@@ -30,7 +31,7 @@
 struct merge_options {
   struct general_options general;
   struct output_options output;
-  const char *parts, *rows;
+  const char *parts, *rows, *rates;
   int dry_run;
 };
 
@@ -44,6 +45,7 @@ static const struct option_row input_rows[] = {
      "is compared: sizes and times of their files, and a hash of 64 rows",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     DRY_RUN_OPTION(offsetof(struct merge_options, dry_run)),
+    RATES_OPTION(offsetof(struct merge_options, rates)),
 };
 
 static const struct option_table tables[] = {
@@ -371,7 +373,18 @@ static int plan_find(const struct merge *m, struct plan *p)
   return OK;
 }
 
-static int plan_json(const struct run *run, const struct merge *m, const struct plan *p)
+/* Rank 0 alone reads the parts, and writes and checks the whole. */
+static void times_find(const struct run *run, const struct plan *p, const struct rates *r,
+                       struct times *t)
+{
+  double ranks = run->comm.size, read = (double)p->read;
+  times_add(t, "read", ranks * read / rate_at(r, RATE_READ, 1, 1, 1));
+  times_add(t, "write", ranks * read / rate_at(r, RATE_WRITE, 1, 1, 1));
+  times_add(t, "check", ranks * read / rate_at(r, RATE_CHECK, 1, 1, 1));
+}
+
+static int plan_json(const struct run *run, const struct merge *m, const struct plan *p,
+                     const struct plan_rates *rates, const struct times *times)
 {
   const struct part_input *first = &m->parts[0];
   struct json j;
@@ -389,6 +402,7 @@ static int plan_json(const struct run *run, const struct merge *m, const struct 
   json_long(&j, "present_bytes", memory_per_process(run->comm.local_size));
   json_long(&j, "read_bytes", p->read);
   json_long(&j, "disk_bytes", p->disk);
+  TRY(report_times_json(rates, times, &j));
   return facts_end(&j);
 }
 
@@ -397,8 +411,13 @@ static int plan_print(const struct run *run, const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
   struct plan p;
+  struct plan_rates rates;
+  struct times times;
+  const struct merge_options *o = run->options;
   TRY(plan_find(m, &p));
-  if (run->wants_json) return plan_json(run, m, &p);
+  TRY(report_rates_read(run, o->rates, threads_default(run, 0), "cpu", &rates, &times));
+  if (rates.path) times_find(run, &p, &rates.rates, &times);
+  if (run->wants_json) return plan_json(run, m, &p, &rates, &times);
   gidx most = p.program + p.parts + p.copying;
   printf("parts       %d of %lld rows together, %d atoms, up to %d a row\n", m->count,
          (long long)first->part.total, first->shape.k, first->shape.s);
@@ -408,7 +427,7 @@ static int plan_print(const struct run *run, const struct merge *m)
   report_present(most, memory_per_process(run->comm.local_size));
   printf("read        up to %.1f MB, once\n", 1e-6 * (double)p.read);
   printf("disk        %.1f MB\n", 1e-6 * (double)p.disk);
-  return OK;
+  return report_times(&rates, &times);
 }
 
 static int entries_json(const struct merge *m)
@@ -485,6 +504,7 @@ static int merge_command(struct run *run, const void *options, const char **argu
   static const char *none[] = {NULL};
   struct merge *m;
   TRY(struct_alloc(&m, sizeof *m));
+  TRY(comm_agree(&run->comm, report_rates_check(o->rates, o->dry_run)));
   TRY(comm_agree(&run->comm, parts_collect(o, run->deck ? none : arguments)));
   TRY(folder_use(run, o, m));
   int is_root = run->comm.rank == 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta solve: systems.h5 -> solutions.h5. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
 #include "io/input_agreement.h"
@@ -22,7 +24,7 @@
 struct solve_options {
   struct general_options general;
   struct output_options output;
-  const char *systems, *cpu_variant, *device, *kernels;
+  const char *systems, *cpu_variant, *device, *kernels, *rates;
   real ridge_t, ridge_b, max_seconds;
   gidx batch;
   idx threads;
@@ -65,6 +67,7 @@ static const struct option_row speed_rows[] = {
      "print the memory and disk needed by the whole job, and do nothing: neither --output nor "
      "what --resume would find is looked at",
      .effect = OPTION_RUN},
+    RATES_OPTION(AT(rates)),
 };
 
 static const struct option_table tables[] = {
@@ -108,6 +111,7 @@ struct solve_state {
 static int systems_ready(struct solve_state *job, const struct solve_options *o)
 {
   CHECK(o->systems, ERR_USAGE, "'--systems' is missing: the file with the arrow systems");
+  TRY(report_rates_check(o->rates, o->dry_run));
   if (!o->dry_run) TRY(output_check_given(o->output.output));
   TRY(input_of_folder(o->systems, "systems.h5", job->path));
   return systems_input_open(&job->systems, job->path);
@@ -127,8 +131,24 @@ static void task_fill(const struct run *run, const struct solve_options *o, stru
                                   .kernels = o->kernels};
 }
 
+/* All ranks read and solve, rank 0 writes. */
+static void times_find(const struct run *run, const struct systems_shape *s, const struct rates *r,
+                       struct times *t)
+{
+  double ranks = run->comm.size, count = (double)imax(s->count, 1), d = 0, rows;
+  double read = 8 * (double)systems_reals(s, 0, s->count);
+  double written = 8 * (double)(s->g[s->count] + s->border[s->count]);
+  for (gidx a = 0; a < s->count; a++) d += s->d[a] / count;
+  rows = fmax((double)s->row[s->count] / count, 1);
+  times_add(t, "solve", (read + written) / rate_at(r, RATE_SOLVE, fmax(d, 1), rows, 1));
+  times_beside(t, "read", read / rate_at(r, RATE_READ, 1, 1, 1));
+  times_beside(t, "write", ranks * written / rate_at(r, RATE_WRITE, 1, 1, 1));
+  times_add(t, "check", ranks * written / rate_at(r, RATE_CHECK, 1, 1, 1));
+}
+
 static int plan_json(const struct run *run, const struct systems_shape *s,
-                     const struct solve_result *plan)
+                     const struct solve_result *plan, const struct plan_rates *rates,
+                     const struct times *times)
 {
   struct json j;
   TRY(facts_begin(run, &j));
@@ -141,6 +161,7 @@ static int plan_json(const struct run *run, const struct systems_shape *s,
   json_long(&j, "gpu_bytes", plan->gpu);
   json_long(&j, "present_bytes", memory_per_process(run->comm.local_size));
   json_long(&j, "disk_bytes", solutions_bytes(s));
+  TRY(report_times_json(rates, times, &j));
   return facts_end(&j);
 }
 
@@ -148,10 +169,15 @@ static int plan_json(const struct run *run, const struct systems_shape *s,
 static int plan_print(const struct run *run, const struct solve_task *t)
 {
   const struct systems_shape *s = t->systems->shape;
+  const struct solve_options *o = run->options;
   struct solve_result plan;
+  struct plan_rates rates;
+  struct times times;
   if (run->comm.rank) return OK;
+  TRY(report_rates_read(run, o->rates, t->threads, t->device, &rates, &times));
+  if (rates.path) times_find(run, s, &rates.rates, &times);
   TRY(solve_plan(t, run->comm.size, &plan));
-  if (run->wants_json) return plan_json(run, s, &plan);
+  if (run->wants_json) return plan_json(run, s, &plan, &rates, &times);
   printf("systems  %lld of %lld rows, %.3g numbers in %lld batches\n", (long long)s->count,
          (long long)s->row[s->count], (double)systems_reals(s, 0, s->count),
          (long long)plan.batches);
@@ -160,7 +186,7 @@ static int plan_print(const struct run *run, const struct solve_task *t)
   if (plan.gpu > 0) printf("GPU      %.1f MB a rank, if one is there\n", 1e-6 * (double)plan.gpu);
   printf("present  %.1f MB a rank\n", 1e-6 * (double)memory_per_process(run->comm.local_size));
   printf("disk     %.1f MB\n", 1e-6 * (double)solutions_bytes(s));
-  return OK;
+  return report_times(&rates, &times);
 }
 
 /* Number of systems without a solution. */

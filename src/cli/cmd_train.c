@@ -25,7 +25,7 @@ struct train_options {
   struct general_options general;
   struct output_options output;
   struct train_task asked; /* options that the task takes unchanged; j->task is complete */
-  const char *rows, *holdout, *start, *fixed, *selection, *nested, *pre_bias, *precision;
+  const char *rows, *holdout, *start, *fixed, *selection, *nested, *pre_bias, *precision, *rates;
   int uncentered, resume, dry_run;
   real max_seconds, save_seconds, max_norm;
 };
@@ -124,6 +124,7 @@ static const struct option_row speed_rows[] = {
      "take one second, are done in any case; --resume continues; 0: no limit",
      .effect = OPTION_EXTENT},
     DRY_RUN_OPTION(AT(dry_run)),
+    RATES_OPTION(AT(rates)),
 };
 
 static const struct option_table tables[] = {
@@ -261,6 +262,10 @@ static int inputs_open(struct train_job *j)
         "number of each row");
   CHECK(!is_batch(o) || o->asked.steps || o->asked.epochs, ERR_USAGE,
         "'--selection batch' learns its threshold in steps: give '--epochs' of 1 or more");
+  TRY(report_rates_check(o->rates, o->dry_run));
+  CHECK(!o->rates || strcmp(o->precision, "f32") == 0, ERR_USAGE,
+        "'--rates' does not go with '--precision %s', for which no rate is measured: leave it out",
+        o->precision);
   if (!o->dry_run) TRY(output_folder_check(&o->output));
   TRY(rows_input_open(&j->rows, c, o->rows));
   if (o->holdout) TRY(rows_input_open(&j->holdout, c, o->holdout));
@@ -426,7 +431,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   TRY(outliers_leave_out(&j->outliers, &run->comm, most, &j->task.rows, &j->task.held));
   TRY(comm_agree(&run->comm, train_task_check(&j->task)));
   if (j->o->dry_run) {
-    TRY(comm_agree(&run->comm, run->comm.rank ? OK : train_plan_show(j)));
+    TRY(comm_agree(&run->comm, run->comm.rank ? OK : train_plan_show(j, j->o->rates)));
     job_free(j);
     return OK;
   }

@@ -159,6 +159,14 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_RUN                                                                       \
   }
 
+#define RATES_OPTION(offset)                                                                       \
+  {                                                                                                \
+    "rates", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE",                                        \
+        "with --dry-run: print also how long the job takes by the rates in FILE, which "           \
+        "`sagitta-bench rates --json` printed on the same machine with as many ranks",             \
+        .effect = OPTION_RUN, .flags = OPTION_INPUT                                                \
+  }
+
 /* The rows of --holdout and --uncentered of fit and train. */
 #define HOLDOUT_OPTION(offset)                                                                     \
   {                                                                                                \

@@ -26,7 +26,8 @@ static gidx segment_rows(const struct encode_task *t)
 }
 
 static int plan_json(const struct run *run, const struct encode_task *t,
-                     const struct encode_memory *m, gidx disk)
+                     const struct encode_memory *m, gidx disk, const struct plan_rates *rates,
+                     const struct times *times)
 {
   struct json j;
   int group = run->comm.size / t->groups;
@@ -53,10 +54,12 @@ static int plan_json(const struct run *run, const struct encode_task *t,
   json_long(&j, "present_bytes", memory_per_process(run->comm.local_size));
   json_long(&j, "disk_bytes", disk);
   if (segment_rows(t)) json_long(&j, "segment_rows", segment_rows(t));
+  TRY(report_times_json(rates, times, &j));
   return facts_end(&j);
 }
 
-int encode_plan_print(const struct run *run, const struct encode_task *t)
+int encode_plan_print(const struct run *run, const struct encode_task *t,
+                      const struct plan_rates *rates, const struct times *times)
 {
   const struct supports_shape shape = {.n = t->rows->n,
                                        .k = t->atoms->k,
@@ -69,7 +72,7 @@ int encode_plan_print(const struct run *run, const struct encode_task *t)
   int ranks = run->comm.size;
   if (run->comm.rank) return OK;
   TRY(encode_memory(t, ranks, 0, &m));
-  if (run->wants_json) return plan_json(run, t, &m, supports_bytes(&shape));
+  if (run->wants_json) return plan_json(run, t, &m, supports_bytes(&shape), rates, times);
   int group = ranks / t->groups;
   gidx tiles = ceil_div(t->atoms->k, t->tile), blocks = ceil_div(t->rows->n, t->block);
   double work = encode_work(t);
@@ -94,7 +97,7 @@ int encode_plan_print(const struct run *run, const struct encode_task *t)
   if (segment_rows(t))
     printf("segments    of %lld rows, where ranges with --join begin and end\n",
            (long long)segment_rows(t));
-  return OK;
+  return report_times(rates, times);
 }
 
 idx cosine_limit_resolved(idx limit, idx k)

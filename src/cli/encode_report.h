@@ -7,12 +7,14 @@
 #define CLI_ENCODE_REPORT_H
 
 #include "cli/command.h"
+#include "cli/report.h"
 #include "encode/encode.h"
 #include "encoding/encode_files.h"
 
-/* Print how the work is split, and the memory and disk that it needs: as lines, or with --json as
- * an object.  Rank 0 prints. */
-int encode_plan_print(const struct run *run, const struct encode_task *task);
+/* Print how the work is split, the memory and disk that it needs, and how long it takes: as lines,
+ * or with --json as an object.  Rank 0 prints. */
+int encode_plan_print(const struct run *run, const struct encode_task *task,
+                      const struct plan_rates *rates, const struct times *times);
 
 /* The --cosine-limit that the identity has for k atoms: all limits that let the cosine be computed
  * count as the same. */

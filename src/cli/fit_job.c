@@ -16,6 +16,8 @@
 #include "model/advice.h"
 #include "cli/fit_atoms.h"
 #include "cli/report.h"
+#include "encode/times.h"
+#include "fit/times.h"
 #include "job/summary.h"
 #include "model/split.h"
 
@@ -193,21 +195,50 @@ static void memory_lines(const struct fit_job *j, const struct fit_forecast *f,
          1e-6 * (double)p->supports);
 }
 
+/* Held-out rows are encoded at the end, too, if the result has other numbers of atoms. */
+static double times_find(const struct fit_job *j, const struct fit_forecast *f,
+                         const struct rates *r, struct times *t)
+{
+  int ranks = j->run->comm.size;
+  double sweep = fit_times(&j->task, f, ranks, j->o->seeds, r, t);
+  const struct encode_shape_of_rows held = {.n = j->o->encode_s ? (double)f->held : 0,
+                                            .columns = j->rows.source.p,
+                                            .atoms = j->task.k,
+                                            .d = 1,
+                                            .top_s = j->encode.top_s,
+                                            .rounds = j->encode.rounds,
+                                            .group_ranks = 1,
+                                            .codes = 1,
+                                            .nonnegative = j->task.nonnegative};
+  encode_rows_times(&held, r, t);
+  encode_times(&j->encode, ranks, r, t);
+  return sweep;
+}
+
 int fit_plan_show(const struct fit_job *j, const struct fit_forecast *f)
 {
   struct plan p;
   struct json o;
+  struct plan_rates r;
+  struct times t;
+  double sweep = 0;
   TRY(plan_find(j, f, &p));
+  TRY(report_rates_read(j->run, j->o->rates, j->task.threads, f->device, &r, &t));
+  if (r.path) sweep = times_find(j, f, &r.rates, &t);
   if (!j->run->wants_json) {
     advice_rows(f->fitted, j->task.k);
     work_lines(j, f);
     memory_lines(j, f, &p);
+    TRY(report_times(&r, &t));
+    if (r.path) printf("sweep       %.2f s; the fit may end before its last one\n", sweep);
     return OK;
   }
   TRY(facts_begin(j->run, &o));
   plan_json(&o, j, f, &p);
   json_long(&o, "present_bytes", memory_per_process(j->run->comm.local_size));
   files_json(&o, &p);
+  TRY(report_times_json(&r, &t, &o));
+  if (r.path) json_real(&o, "sweep_seconds", sweep);
   return facts_end(&o);
 }
 

@@ -24,7 +24,8 @@ struct fit_options {
   struct general_options general;
   struct output_options output;
   struct fit_task asked; /* options that the task takes unchanged; j->task is complete */
-  const char *rows, *capture, *holdout, *codes, *update, *minibatch, *top_s_text, *labels, *find;
+  const char *rows, *capture, *holdout, *codes, *update, *minibatch, *top_s_text, *labels, *find,
+      *rates;
   idx top_s, encode_s, cosine_limit, seeds; /* top_s 0: auto, until it is chosen */
   idx encode_wanted;                        /* four times top_s if encode_s was not given; else 0 */
   int uncentered, resume, detectors, dry_run;
@@ -75,8 +76,8 @@ const char *fit_update_says(enum fit_update update);
 enum fit_update fit_update_of(const char *name);
 
 /* Print the plan of --dry-run: how the work is split, and the memory and disk that the whole job
- * needs; as lines, or with --json as an object.  j->encode is the encoding at the end, with its
- * grid chosen. */
+ * needs, and how long it takes; as lines, or with --json as an object.  j->encode is the encoding
+ * at the end, with its grid chosen. */
 int fit_plan_show(const struct fit_job *j, const struct fit_forecast *forecast);
 
 /* Log a sweep, with the pace and the most that the rest can take. */

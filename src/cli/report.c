@@ -3,12 +3,17 @@
 #include "cli/report.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/status.h"
+#include "base/text.h"
+#include "io/rates.h"
 #include "model/advice.h"
 #include "job/summary.h"
 
@@ -16,6 +21,94 @@ void report_present(gidx needed, gidx present)
 {
   printf("present     %.1f MB a rank%s\n", 1e-6 * (double)present,
          needed > present ? ", less than is needed: the job may be refused" : "");
+}
+
+int report_rates_check(const char *path, int dry_run)
+{
+  CHECK(!path || dry_run, ERR_USAGE,
+        "'--rates' goes with '--dry-run', which says how long the job would take");
+  return OK;
+}
+
+/* Add to what differs. */
+static void differ_add(struct plan_rates *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void differ_add(struct plan_rates *r, const char *format, ...)
+{
+  size_t used = strlen(r->differ);
+  va_list arguments;
+  if (used) used += (size_t)snprintf(r->differ + used, sizeof r->differ - used, ", ");
+  if (used >= sizeof r->differ) return;
+  va_start(arguments, format);
+  vsnprintf(r->differ + used, sizeof r->differ - used, format, arguments);
+  va_end(arguments);
+}
+
+int report_rates_read(const struct run *run, const char *path, idx threads, const char *device,
+                      struct plan_rates *r, struct times *t)
+{
+  char cpu[sizeof r->rates.cpu];
+  const struct rates *of = &r->rates;
+  *r = (struct plan_rates){.path = path};
+  *t = (struct times){.threads = threads};
+  if (!path) return OK;
+  TRY(rates_read(&r->rates, path));
+  proc_cpu(cpu, sizeof cpu);
+  t->overlap = strcmp(of->kind, "cuda") == 0;
+  if (strcmp(cpu, of->cpu) != 0) differ_add(r, "another CPU, '%s'", of->cpu);
+  if (strcmp(device, "auto") != 0 && strcmp(device, of->kind) != 0)
+    differ_add(r, "device %s", of->kind);
+  if (of->ranks != run->comm.size) differ_add(r, "ranks %d", of->ranks);
+  if (of->threads != threads) differ_add(r, "threads %d", of->threads);
+  if (strcmp(of->version, run->program->version) != 0 ||
+      strcmp(of->revision, run->program->revision) != 0)
+    differ_add(r, "version %s %s", of->version, of->revision);
+  times_add(t, "start", of->start);
+  return OK;
+}
+
+static int times_check(const struct plan_rates *r, const struct times *t)
+{
+  for (int i = 0; i < t->count; i++)
+    CHECK(isfinite(t->lines[i].seconds), ERR_INPUT,
+          "'%s' has no rate for the time of '%s': measure with as many ranks, of this version",
+          r->path, t->lines[i].name);
+  return OK;
+}
+
+int report_times(const struct plan_rates *r, const struct times *t)
+{
+  if (!r->path) {
+    printf("time        not known without --rates, which `sagitta-bench rates --json` measures\n");
+    return OK;
+  }
+  TRY(times_check(r, t));
+  printf("time        %.2f s:", times_total(t));
+  for (int beside = 0; beside < 2; beside++)
+    for (int i = 0, n = 0; i < t->count; i++)
+      if (t->lines[i].beside == beside && t->lines[i].seconds > 0)
+        printf("%s %s %.2f",
+               n++      ? ","
+               : beside ? "; beside them"
+                        : "",
+               t->lines[i].name, t->lines[i].seconds);
+  printf("\n");
+  text_print(stdout, "rates       of '%s'%s%s\n", r->path,
+             *r->differ ? ", measured with other conditions: " : "", r->differ);
+  return OK;
+}
+
+int report_times_json(const struct plan_rates *r, const struct times *t, struct json *j)
+{
+  if (!r->path) return OK;
+  TRY(times_check(r, t));
+  json_object(j, "seconds");
+  json_real(j, "all", times_total(t));
+  for (int i = 0; i < t->count; i++) json_real(j, t->lines[i].name, t->lines[i].seconds);
+  json_end(j);
+  json_text(j, "rates", r->path);
+  json_text(j, "rates_differ", *r->differ ? r->differ : NULL);
+  return OK;
 }
 
 struct spread {

@@ -83,18 +83,35 @@ static void plan_lines(const struct train_job *j, const struct train_forecast *f
       1e-6 * (double)files.disk, 1e-6 * (double)files.state, 1e-6 * (double)files.dictionary);
 }
 
-int train_plan_show(struct train_job *j)
+/* Held-out rows are scored before the first step, and at each line. */
+static void times_find(const struct train_job *j, const struct train_forecast *f,
+                       const struct rates *r, struct times *t)
+{
+  double k = j->task.sizes.k, p = j->rows.source.p, batch = j->task.batch;
+  double steps = (double)f->steps, lines = 1 + (double)ceil_div(f->steps, imax(f->every, 1));
+  double read = (steps * batch + (double)f->held + (double)f->fitted) * j->rows.source.row_bytes;
+  times_add(t, "step", steps * batch * k * p / rate_at(r, RATE_STEP, p, k, batch));
+  times_add(t, "judge", lines * (double)f->held * k * p / rate_at(r, RATE_SCORES, p, k, batch));
+  times_beside(t, "read", read / rate_at(r, RATE_READ, 1, 1, 1));
+}
+
+int train_plan_show(struct train_job *j, const char *rates)
 {
   struct train_forecast f;
   struct json o;
+  struct plan_rates r;
+  struct times t;
   j->task.beside = (gidx)j->arena.bytes;
   TRY(train_forecast(&j->task, &j->run->comm, &f));
+  TRY(report_rates_read(j->run, rates, j->task.threads, j->task.device, &r, &t));
+  if (r.path) times_find(j, &f, &r.rates, &t);
   if (!j->run->wants_json) {
     plan_lines(j, &f);
-    return OK;
+    return report_times(&r, &t);
   }
   TRY(facts_begin(j->run, &o));
   plan_json(&o, j, &f);
+  TRY(report_times_json(&r, &t, &o));
   return facts_end(&o);
 }
 

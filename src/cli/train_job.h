@@ -50,7 +50,7 @@ struct train_job {
 
 /* Print the plan of --dry-run: how the work is split, and the memory and disk that it needs; as
  * lines, or with --json as an object. */
-int train_plan_show(struct train_job *j);
+int train_plan_show(struct train_job *j, const char *rates);
 
 /* Log the lines that were not logged.  On every rank. */
 void train_lines_log(struct train_job *j, const struct train_point *point);

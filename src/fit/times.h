@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How long a fit takes, by the rates of a machine.
+ *
+ * Floor: fit.  Not collective. */
+#ifndef FIT_TIMES_H
+#define FIT_TIMES_H
+
+#include "fit/forecast.h"
+#include "model/rates.h"
+
+/* Add `runs` fits of all sweeps of a task, which ranks do together, without the encoding at the
+ * end.  Returns the seconds of one sweep. */
+double fit_times(const struct fit_task *task, const struct fit_forecast *f, int ranks, int runs,
+                 const struct rates *r, struct times *t);
+
+#endif

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: with --rates, --dry-run says how long each phase of a job takes by rates that
+`sagitta-bench rates` measured: work by rates, read between the points of their grids; other
+machines, ranks and versions are said, and what is no such file is refused."""
+import copy
+import json
+import math
+import os
+import resource
+import tempfile
+
+import h5py
+
+from tap import bench, claim, done_testing, fails, need, ok, sagitta
+
+# Work that a rate counts a second, of sizes (columns, atoms, atoms a round) and so on: powers, so
+# that what is read between points is exact.
+POWERS = {"route": (1e7, (0.5, 0.25, -0.5)), "codes": (1e7, (-0.5, -0.75, -0.25)),
+          "nonnegative": (1e7, (-0.5, -1, -0.25)), "count": (1e6, (-0.5, -0.25)), "read": (1e6, ()),
+          "write": (2e6, ()), "sums": (3e6, (0.25, -0.125, 0.5)),
+          "descent": (5e6, (0.5, 0.25)), "conjugate": (7e6, (0.5, -0.25)),
+          "step": (6e6, (0.5, 0.25, 0.125)), "scores": (9e6, (0.25, 0.5, 0.125)),
+          "solve": (2e5, (0.5, 0.25)), "check": (4e6, ()), "exchange": (1e5, ())}
+AXES = (8, 64, 1024), (1, 16, 4096), (1, 4, 64)
+LEAST, MOST = 0.4, 2.5  # of what is said to what a job takes, on a machine with other things to do
+
+
+def rate(name, *at):
+    factor, powers = POWERS[name]
+    return factor * math.prod(size**power for size, power in zip(at, powers))
+
+
+def points(axes):
+    if not axes:
+        return [[]]
+    return [[size, *rest] for size in axes[0] for rest in points(axes[1:])]
+
+
+def forged(page, **change):
+    """The page of rates with powers in their place."""
+    lines = [{"name": name, "at": at, "rate": rate(name, *at)}
+             for name, (_, powers) in POWERS.items() for at in points(AXES[:len(powers)])]
+    return {**copy.deepcopy(page), "rates": lines, "start_seconds": 0.25, **change}
+
+
+def write(path, page):
+    with open(path, "w") as f:
+        f.write(page if isinstance(page, str) else json.dumps(page))
+    return path
+
+
+class Place:
+    @claim("there are rates, and rows to plan for")
+    def __init__(self, folder):
+        self.folder = folder
+        done = bench("rates", "--output", folder, "--repeats", 1, "--threads", 1, "--json")
+        need(done, "rates")
+        self.page = json.loads(done.stdout)
+        self.rates = write(f"{folder}/measured.json", self.page)
+        self.forged = write(f"{folder}/forged.json", forged(self.page))
+        for n in 4096, 8192, 65536:
+            need(sagitta("synth", "--n-rows", n, "--columns", 128, "--atoms", 1024, "--output",
+                         f"{folder}/{n}"), "rows")
+
+    def words(self, command, n, *more):
+        return [command, "--rows", f"{self.folder}/{n}/rows.h5", "--dictionary",
+                f"{self.folder}/{n}/dictionary.h5", "--top-s", 8, "--threads", 1, "--device", "cpu",
+                *more]
+
+    def plan(self, *words, rates=None, ranks=0):
+        done = sagitta(*words, "--dry-run", "--rates", rates or self.forged, "--json", ranks=ranks)
+        need(done, f"{words[0]} --dry-run")
+        page = json.loads(done.stdout)
+        return page["seconds"], page["rates_differ"]
+
+
+def near(a, b):
+    return abs(a - b) <= 1e-9 * abs(b)
+
+
+@claim("the benchmark measures every rate on a whole grid, and leaves no file")
+def measured_check(place):
+    page = place.page
+    ok({line["name"] for line in page["rates"]} == set(POWERS) - {"exchange"}, "one rank")
+    for name in POWERS:
+        at = [line["at"] for line in page["rates"] if line["name"] == name]
+        axes = [sorted({p[a] for p in at}) for a in range(len(POWERS[name][1]))]
+        ok(name == "exchange" or at == points(axes), f"{name}: {at}")
+    ok(all(line["rate"] > 0 and line["unit"] for line in page["rates"]), f"{page}")
+    ok(page["ranks"] == 1 and page["threads"] == 1 and page["cpu"] and page["variant"], f"{page}")
+    ok(os.listdir(place.folder).count("bench-rates.h5") == 0, f"{os.listdir(place.folder)}")
+    done = bench("rates")
+    ok(done.returncode == 2 and "--output" in done.stderr, f"{done}")
+    write(f"{place.folder}/bench-rates.h5", "")
+    done = bench("rates", "--output", place.folder)
+    ok(done.returncode == 73 and "there already" in done.stderr, f"{done}")
+    os.remove(f"{place.folder}/bench-rates.h5")
+
+
+@claim("seconds of encode and route are work by rates, of one rank and of a grid")
+def encode_check(place):
+    n, p, k, s = 8192, 128, 1024, 8
+    route = n * p * k / rate("route", p, k, s)
+    for rounds in 1, 4:
+        seconds, differ = place.plan(*place.words("encode", n, "--rounds", rounds))
+        wanted = {"start": 0.25, "route": n * p * k * rounds / rate("route", p, k, s / rounds),
+                  "codes": n / rate("codes", p, s, rounds), "count": n / rate("count", p, s),
+                  "read": n * p * 4 / 1e6, "write": n * s * 12 / 2e6, "check": n * s * 12 / 4e6,
+                  "cosine": k * k * p / 2 / rate("route", p, k, 1), "load": k * p * 8 / 1e6}
+        ok(all(near(seconds.get(name, 0), value) for name, value in wanted.items()),
+           f"{rounds} rounds: {seconds}, wanted {wanted}")
+        ok(near(seconds["all"], sum(wanted.values())) and set(seconds) == {"all", *wanted},
+           f"{seconds}")
+        ok(differ is None, f"{differ}")
+    seconds, _ = place.plan(*place.words("encode", n, "--codes", "nonnegative"))
+    ok(near(seconds["codes"], n / rate("nonnegative", p, s, 1)), f"{seconds}")
+    seconds, _ = place.plan(*place.words("route", n))
+    ok("codes" not in seconds and near(seconds["route"], route), f"{seconds}")
+    seconds, differ = place.plan(*place.words("encode", n, "--grid", "1x2"), ranks=2)
+    ok(near(seconds["route"], n * p * k / rate("route", p, k / 2, s)), f"{seconds}")
+    moved = 4 * n * p + 8 * n * s + 4 * p * 2 * k / 2
+    ok(near(seconds["exchange"], moved / 1e5), f"{seconds}, wanted {moved / 1e5}")
+    ok(differ == "ranks 1", f"{differ}")
+    twice = place.plan(*place.words("encode", n))[0]
+    half = place.plan(*place.words("encode", n // 2))[0]
+    ok(all(near(twice[name], 2 * half[name]) for name in ("route", "codes", "read", "write")),
+       f"{half} {twice}")
+    center = place.plan(*place.words("encode", n, "--center"))[0]
+    ok(near(center["mean"], n * p * 4 / 1e6), f"{center}")
+
+
+@claim("seconds of fit are those of its sweeps and of the encoding at the end, on one rank and two")
+def fit_check(place):
+    n, p, k, s, wide, sweeps, passes = 8192, 128, 256, 4, 8, 3, 2
+    words = ["fit", "--rows", f"{place.folder}/{n}/rows.h5", "--atoms", k, "--top-s", s,
+             "--encode-s", wide, "--sweeps", sweeps, "--rounds", 2, "--codes", "signed",
+             "--device", "cpu", "--threads", 1]
+    for update, ranks, seeds in (("joint", 0, 1), ("joint", 2, 1), ("conjugate", 0, 3)):
+        job = [*words, "--update", update, "--passes", passes, "--seeds", seeds,
+               "--dry-run", "--json"]
+        page = json.loads(sagitta(*job, "--rates", place.forged, ranks=ranks).stdout)
+        fitted, held, size = page["rows"], page["held_rows"], max(ranks, 1)
+        ok(held > 0 and fitted + held == n, f"{page}")
+        coded, each = seeds * (sweeps + 1) * n, p / size
+        pair = fitted * s * (s + p) / rate("sums", each, k, s) + k * k * p * passes / rate(
+            "descent", each, k)
+        step = (2 * passes + 1) * fitted * s * p / rate("conjugate", each, s)
+        wanted = {"start": 0.25, "mean": fitted * p * 4 / 1e6,
+                  "read": (seeds + 1) * n * p * 4 / 1e6,
+                  "route": coded * p * k * 2 / rate("route", p, k, s / 2) +
+                  (n + held) * p * k * 2 / rate("route", p, k, wide / 2),
+                  "codes": coded / rate("codes", p, s, 2) + (n + held) / rate("codes", p, wide, 2),
+                  "update": seeds * sweeps * (pair if update == "joint" else step)}
+        if ranks:
+            wanted["columns"] = fitted * p * 4 / 2 / 1e5
+            wanted["exchange"] = sweeps * (8 * fitted * s + 8 * k * k * passes) / 1e5
+        told = page["seconds"]
+        ok(all(near(told.get(name, 0), value) for name, value in wanted.items()),
+           f"{update}, {ranks} ranks: {told}, wanted {wanted}")
+        ok(near(told["all"], sum(v for name, v in told.items() if name != "all")), f"{told}")
+        sweep = (told["update"] + told.get("exchange", 0)) / sweeps / seeds + n * (
+            p * k * 2 / rate("route", p, k, s / 2) + 1 / rate("codes", p, s, 2))
+        ok(near(page["sweep_seconds"], sweep), f"{page['sweep_seconds']}, wanted {sweep}")
+        lines = sagitta(*job[:-1], "--rates", place.forged, ranks=ranks).stdout
+        ok(f"sweep       {sweep:.2f} s" in lines and "sagitta-bench rates" in sagitta(
+            *job[:-1]).stdout, lines)
+    features = [*words[:5], "--find", "features", "--l0", 2]
+    for job, code, text in ((words + ["--update", "atoms"], 65, "no rate for the time of 'update'"),
+                            (words + ["--detectors"], 2, "'--detectors'"),
+                            (features, 2, "'--rates'")):
+        fails(sagitta(*job, "--dry-run", "--rates", place.forged), code, [text], job)
+
+
+@claim("seconds of solve, train and merge are their bytes and multiply-adds by rates")
+def others_check(place):
+    systems, n, p, k, batch, steps = f"{place.folder}/systems", 8192, 128, 256, 512, 20
+    need(sagitta("synth", "--systems", 50, "--frame", 2, "--output", systems), "systems")
+    with h5py.File(f"{systems}/systems.h5") as f:
+        written = 8 * sum(f[name].size for name in ("systems/g_t", "systems/g_b"))
+    job = ["--dry-run", "--json", "--rates", place.forged]
+    page = json.loads(sagitta("solve", "--systems", systems, *job).stdout)
+    told, read, size = page["seconds"], 8 * page["numbers"], page["rows"] / 50
+    least = AXES[0][0]  # frames of 2 are beyond the end of the axis
+    wanted = {"start": 0.25, "read": read / 1e6, "write": written / 2e6, "check": written / 4e6,
+              "solve": (read + written) / rate("solve", least, size)}
+    ok(set(told) == {"all", *wanted} and all(near(told[x], wanted[x]) for x in wanted),
+       f"solve: {told}, wanted {wanted}")
+    train = ["train", "--rows", f"{place.folder}/{n}/rows.h5", "--atoms", k, "--batch", batch,
+             "--steps", steps, "--device", "cpu", "--threads", 1]
+    page = json.loads(sagitta(*train, *job).stdout)
+    told = page["seconds"]
+    most = AXES[2][-1]  # a batch is beyond the end of the axis
+    lines = told["judge"] * rate("scores", p, k, most) / (page["held_rows"] * k * p)
+    ok(near(told["step"], steps * batch * k * p / rate("step", p, k, most)) and
+       lines > 1 and near(round(lines), lines) and
+       near(told["read"], (steps * batch + n) * p * 4 / 1e6), f"train: {told}")
+    need(sagitta(*place.words("encode", n, "--row-range", "0:", "--output",
+                              f"{place.folder}/parts")), "a part")
+    part = f"{place.folder}/parts/part-000000000000000.h5"
+    for ranks in 0, 2:
+        page = json.loads(sagitta("merge", part, *job, ranks=ranks).stdout)
+        told, moved = page["seconds"], page["read_bytes"] * max(ranks, 1)
+        ok(near(told["read"], moved / 1e6) and near(told["write"], moved / 2e6) and
+           near(told["check"], moved / 4e6), f"merge: {told}")
+    for words in (["solve", "--systems", systems], train, ["merge", part]):
+        fails(sagitta(*words, "--rates", place.forged, "--output", f"{place.folder}/none"), 2,
+              ["--dry-run"], words)
+        ok("sagitta-bench rates" in sagitta(*words, "--dry-run").stdout, f"{words}")
+    fails(sagitta(*train, "--precision", "bf16", *job), 2, ["--precision bf16"], "train")
+
+
+@claim("the lines say the same; without --rates they say what to do, and the object has no times")
+def lines_check(place):
+    words = place.words("encode", 4096, "--dry-run")
+    said = sagitta(*words, "--rates", place.forged).stdout
+    seconds = place.plan(*words[:-1])[0]
+    line = next(line for line in said.splitlines() if line.startswith("time"))
+    ok(f"{seconds['all']:.2f} s" in line and all(
+        f"{name} {value:.2f}" in line for name, value in seconds.items() if name != "all"), line)
+    ok("other conditions" not in said and place.forged in said, said)
+    ok("sagitta-bench rates" in sagitta(*words).stdout, "without")
+    ok("seconds" not in json.loads(sagitta(*words, "--json").stdout), "without")
+
+
+@claim("what differs from where rates were measured is said")
+def differ_check(place):
+    for change, text in (({"ranks": 3}, "ranks 3"), ({"threads": 7}, "threads 7"),
+                         ({"cpu": "Abacus"}, "another CPU, 'Abacus'"),
+                         ({"device": "cuda"}, "device cuda"),
+                         ({"version": "9.9"}, "version 9.9"), ({"revision": "f00"}, "f00")):
+        path = write(f"{place.folder}/other.json", forged(place.page, **change))
+        _, differ = place.plan(*place.words("encode", 4096), rates=path)
+        ok(text in (differ or ""), f"{change}: {differ}")
+        said = sagitta(*place.words("encode", 4096), "--dry-run", "--rates", path).stdout
+        ok("other conditions: " + differ in said, said)
+
+
+@claim("what is no file of rates is refused with its reason")
+def refused_check(place):
+    good = forged(place.page)
+    lines = good["rates"]
+
+    def with_lines(new):
+        return {**good, "rates": new}
+
+    texts = {
+        "": "there is no object", "[]": "there is no object", json.dumps(good)[:-40]: "damaged",
+        json.dumps(good) + "x": "behind the object", json.dumps(good) + "\0": "zero byte",
+        json.dumps({**good, "benchmark": "route"}): "not the rates",
+        json.dumps({k: v for k, v in good.items() if k != "ranks"}): "ranks is missing",
+        json.dumps({k: v for k, v in good.items() if k != "rates"}): "rates is missing",
+        json.dumps({**good, "ranks": 0}): "out of its range",
+        json.dumps({**good, "start_seconds": -1}): "below 0",
+        json.dumps(with_lines(lines[1:])): "whole grid",
+        json.dumps(with_lines([lines[1], lines[0], *lines[2:]])): "whole grid",
+        json.dumps(with_lines([{**lines[0], "rate": 0}, *lines[1:]])): "above 0",
+        json.dumps(with_lines([{**lines[0], "rate": "1"}, *lines[1:]])): "number is expected",
+        json.dumps(with_lines([{**lines[0], "at": [1, 2]}, *lines[1:]])): "another number of sizes",
+        json.dumps(with_lines([{**lines[0], "at": [0, 1, 1]}, *lines[1:]])): "size is not above 0",
+        json.dumps(with_lines([x for x in lines if x["name"] != "codes"])): "no rate for the time",
+        json.dumps(good) + " " * (1 << 20): "more bytes",
+    }
+    for text, reason in texts.items():
+        path = write(f"{place.folder}/bad.json", text)
+        done = sagitta(*place.words("encode", 4096), "--dry-run", "--rates", path)
+        ok(done.returncode == 65 and reason in done.stderr, f"{reason}: {done.returncode} "
+           f"{done.stderr[-300:]}")
+    for path in f"{place.folder}/none.json", place.folder:
+        done = sagitta(*place.words("encode", 4096), "--dry-run", "--rates", path, ranks=2)
+        ok(done.returncode == 74 and path in done.stderr, f"{done.returncode} {done.stderr[-300:]}")
+    done = sagitta(*place.words("encode", 4096), "--rates", place.forged, "--output",
+                   f"{place.folder}/o")
+    ok(done.returncode == 2 and "--dry-run" in done.stderr, f"{done}")
+    extra = {**good, "later": {"a": [1, None]}, "rates": [
+        {"name": "of a later version", "at": [1, 2, 3, 4][:3], "rate": 1, "more": []}, *lines]}
+    seconds, _ = place.plan(*place.words("encode", 4096),
+                            rates=write(f"{place.folder}/later.json", extra))
+    ok(near(seconds["all"], place.plan(*place.words("encode", 4096))[0]["all"]), f"{seconds}")
+
+
+def processor_seconds(words, ranks):
+    """Of all processes of a job, without those that start them."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    need(sagitta(*words, ranks=ranks), words[0])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@claim("what is said by measured rates is about what a job takes of its processor")
+def truth_check(place):
+    fit = ["fit", "--find", "codes", "--rows", f"{place.folder}/8192/rows.h5", "--atoms", 512,
+           "--sweeps", 2, "--threads", 1, "--device", "cpu"]
+    train = ["train", "--rows", f"{place.folder}/8192/rows.h5", "--atoms", 1024, "--steps", 200,
+             "--batch", 256, "--threads", 1, "--device", "cpu"]
+    for words in place.words("encode", 65536), place.words("route", 65536), fit, train:
+        command = words[0]
+        said = place.plan(*words, rates=place.rates)[0]["all"]
+        took = processor_seconds([*words, "--output", f"{place.folder}/{command}"], 0)
+        print(f"# {command}: {said:.2f} s said, {took:.2f} taken", flush=True)
+        ok(LEAST < said / took < MOST, f"{command}: {said} s said, {took} taken")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    where = Place(folder)
+    measured_check(where)
+    encode_check(where)
+    fit_check(where)
+    others_check(where)
+    lines_check(where)
+    differ_check(where)
+    refused_check(where)
+    truth_check(where)
+done_testing()
