@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a rows file four times as large as a rank's memory is encoded within that memory.  A fit
-whose rows do not fit into memory chooses parts that do, with the bytes of the same --minibatch; if
-it may not choose parts, it names some."""
+whose rows do not fit into memory takes parts by its shape, with the bytes of the same --minibatch,
+on any number of ranks and in any memory; what does not fit is refused, and parts that do are
+named."""
 import json
 import os
 import re
@@ -15,6 +16,10 @@ from tap import FULL, SAGITTA, claim, done_testing, later_wins, ok, sagitta, ski
 
 LIMIT = 500 << 20  # of address space, of which an empty rank takes 224 MB
 FIT_LIMIT = 390 << 20  # and some of the rows of a fit the rest
+FIT_ROWS, FIT_ATOMS, FIT_S = 1 << 19, 64, 4
+PART = 1 << 16  # the least power of 4 from there on, with FIT_S PART >= 256 FIT_ATOMS
+ROOMS = {0: (95, 270), 2: (150, 230), 3: (130, 180), 7: (80,)}  # MB for a part, not for all rows
+GIVEN = ["--minibatch", PART]
 P = 512
 
 
@@ -43,8 +48,9 @@ def fit(folder, room, *words, ranks=0):
     os.environ["MALLOC_ARENA_MAX"] = "1"
     resource.setrlimit(resource.RLIMIT_AS, (room, before[1]))
     try:
-        return sagitta(*later_wins("fit", "--rows", f"{folder}/fit.npy", "--atoms", 64, "--top-s",
-                                   4, "--rounds", 1, "--sweeps", 1, "--holdout-share", 0.01,
+        return sagitta(*later_wins("fit", "--rows", f"{folder}/fit.npy", "--atoms", FIT_ATOMS,
+                                   "--top-s", FIT_S, "--encode-s", FIT_S,
+                                   "--rounds", 1, "--sweeps", 1, "--holdout-share", 0.01,
                                    "--threads", 1, "--device", "cpu", "--output", f"{folder}/fit",
                                    "--force", *words), ranks=ranks)
     finally:
@@ -52,13 +58,18 @@ def fit(folder, room, *words, ranks=0):
         del os.environ["MALLOC_ARENA_MAX"]
 
 
-def room_find(folder, ranks):
-    """Address space in which some of the rows fit beside what an empty rank takes, or None."""
-    limit, left = (FIT_LIMIT, 150 << 20) if ranks < 3 else (340 << 20, 130 << 20)
+def empty_find(folder, ranks):
+    """Address space that an empty rank takes, or None."""
+    limit = FIT_LIMIT if ranks < 3 else 340 << 20
     probe = fit(folder, limit, "--minibatch", "none", ranks=ranks)
     present = re.search(r"(\d+) are present", probe.stderr)
     ok(probe.returncode == 71 and present, f"a limit of {limit}: {probe.stderr[-900:]}")
-    return present and limit - int(present[1]) + left
+    return present and limit - int(present[1])
+
+
+def room_find(folder, ranks):
+    empty = empty_find(folder, ranks)
+    return empty and empty + (ROOMS[ranks][0] << 20)
 
 
 @claim("a fit that is to take no parts, and whose rows do not fit in memory, names parts that do, "
@@ -100,39 +111,35 @@ def same(folder, one, two, text):
         ok(done.returncode == 0, f"{text}, {name}: {done.stdout[-300:]} {done.stderr[-300:]}")
 
 
-@claim("a fit whose rows do not fit takes parts by itself: the bytes are those of the same "
-       "--minibatch given, on any number of ranks, and a resumed run keeps to them")
+@claim("a fit whose rows do not fit takes parts by its shape: the bytes are those of the same "
+       "--minibatch given, in two memories, on any number of ranks")
 def check_taken(folder):
-    for ranks in (0, 2, 3) if FULL else (2,):
-        room, own = room_find(folder, ranks), f"own-{ranks}"
-        if not room:
-            return
-        done = fit(folder, room, "--output", f"{folder}/{own}", ranks=ranks)
-        said = re.search(r"parts   --minibatch (\d+), by the memory at hand", done.stderr)
-        if not ok(done.returncode == 0 and said and "which memory chose" in done.stderr and
-                  "are present" in done.stderr, f"{ranks} ranks: {done.stderr[-900:]}"):
-            continue
-        part = int(said[1])
-        ok(run_facts(f"{folder}/{own}") == (part, "memory", str(part)) and
-           bin(part).count("1") == 1 and bin(part).count("0") % 2 == 1,
-           f"{ranks} ranks: {run_facts(f'{folder}/{own}')}, a power of 4")
-        given = [*("--minibatch", part, "--output", f"{folder}/given")]
-        done = fit(folder, resource.RLIM_INFINITY, *given)
-        ok(done.returncode == 0 and "by the memory" not in done.stderr and
-           run_facts(f"{folder}/given") == (part, "option", str(part)),
-           f"--minibatch {part}: {done.stderr[-900:]}")
-        same(folder, own, "given", f"{ranks} ranks, parts of {part}")
-        if ranks != 2:
-            continue
-        # With all memory: a run anew has one part, a resumed one those that it began with.
-        done = fit(folder, resource.RLIM_INFINITY, "--output", f"{folder}/{own}", "--resume",
-                   "--sweeps", 2)
-        ok(done.returncode == 0 and f"parts   --minibatch {part}, by the earlier run" in done.stderr
-           and run_facts(f"{folder}/{own}") == (part, "earlier run", str(part)),
-           f"resumed: {done.stderr[-900:]}")
-        done = fit(folder, resource.RLIM_INFINITY, *given, "--sweeps", 2, "--resume")
-        ok(done.returncode == 0, f"resumed, --minibatch {part}: {done.stderr[-900:]}")
-        same(folder, own, "given", f"{ranks} ranks, resumed")
+    done = fit(folder, resource.RLIM_INFINITY, *GIVEN, "--output", f"{folder}/given")
+    ok(done.returncode == 0 and "parts  " not in done.stderr and
+       run_facts(f"{folder}/given") == (PART, "option", str(PART)), done.stderr[-900:])
+    for ranks in (0, 2, 3, 7) if FULL else (0, 7):
+        empty = empty_find(folder, ranks)
+        for room in ROOMS[ranks] if empty else ():
+            case = f"{ranks} ranks, {room} MB"
+            done = fit(folder, empty + (room << 20), "--output", f"{folder}/own", ranks=ranks)
+            ok(done.returncode == 0 and "are present" in done.stderr and
+               f"parts   --minibatch {PART}, by the numbers of atoms" in done.stderr and
+               f"so the fit takes parts of {PART}, by --atoms" in done.stderr,
+               f"{case}: exit {done.returncode} {done.stderr[-900:]}")
+            ok(run_facts(f"{folder}/own") == (PART, "shape", str(PART)), f"{case}: its facts")
+            same(folder, "own", "given", case)
+
+
+@claim("with all memory a run anew has one part, a resumed one those that it began with")
+def check_resumed(folder):
+    done = fit(folder, resource.RLIM_INFINITY, "--output", f"{folder}/own", "--sweeps", 2,
+               "--resume")
+    ok(done.returncode == 0 and f"parts   --minibatch {PART}, by the earlier run" in done.stderr
+       and run_facts(f"{folder}/own") == (PART, "earlier run", str(PART)),
+       f"resumed: {done.stderr[-900:]}")
+    done = fit(folder, resource.RLIM_INFINITY, *GIVEN, "--output", f"{folder}/given", "--sweeps", 2)
+    ok(done.returncode == 0, done.stderr[-900:])
+    same(folder, "own", "given", "resumed")
     done = fit(folder, resource.RLIM_INFINITY, "--sweeps", 0)
     ok(done.returncode == 0 and "parts  " not in done.stderr and
        run_facts(f"{folder}/fit") == (0, "memory", "0"), f"all rows fit: {done.stderr[-900:]}")
@@ -140,11 +147,40 @@ def check_taken(folder):
     ok(done.returncode == 2 and "'--minibatch' is 'some'" in done.stderr, done.stderr[-300:])
 
 
+def taken_and_there(text):
+    found = re.search(r"^sagitta fit: (\d+) bytes are needed .* (\d+) are present", text, re.M)
+    return [int(found[1]), int(found[2])] if found else [0, 0]
+
+
+@claim("the plan says the parts, of which more codes an atom make more; parts by shape that do not "
+       "fit are refused with what they take, and smaller ones that fit are named")
+def check_shape(folder):
+    empty = empty_find(folder, 0)
+    if not empty:
+        return
+    room = empty + (ROOMS[0][0] << 20)
+    for words, part in ([], PART), (["--atoms", 1025], PART << 2), (["--atoms", 1024], PART):
+        done = fit(folder, room, *words, "--dry-run")
+        ok(done.returncode == 0 and re.search(rf"^parts +\d of {part} rows: a sweep takes one, "
+                                              "since all rows do not fit", done.stdout, re.M),
+           f"{words}: exit {done.returncode} {done.stdout[-900:]} {done.stderr[-300:]}")
+    small = "no '--minibatch' fits either", "'--update joint --minibatch 4096' holds so many"
+    for words, room, said in ([], 50, small[0]), (["--atoms", 1025], 90, small[1]):
+        done = fit(folder, empty + (room << 20), *words, "--output", f"{folder}/refused")
+        needed, present = taken_and_there(done.stderr)
+        ok(done.returncode == 71 and needed > present > 0 and said in done.stderr and
+           "mean    rows" not in done.stderr and
+           not os.path.exists(f"{folder}/refused/dictionary.h5"),
+           f"{words}: exit {done.returncode} {done.stderr[-900:]}")
+
+
 def check_fit(folder):
-    rows = np.random.default_rng(2).standard_normal((2048, 256)).astype(np.float16)
-    np.save(f"{folder}/fit.npy", np.tile(rows, (96, 1)))
+    rows = np.random.default_rng(2).standard_normal((2048, 128)).astype(np.float16)
+    np.save(f"{folder}/fit.npy", np.tile(rows, (FIT_ROWS // 2048, 1)))
     check_refused(folder)
     check_taken(folder)
+    check_resumed(folder)
+    check_shape(folder)
 
 
 def main():
@@ -177,4 +213,5 @@ def main():
     done_testing()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,7 @@ import h5py
 from seal import reseal
 from tap import claim, done_testing, ok, sagitta
 
-WRITER, NUMERICS = "0.0.7", 7
+WRITER, NUMERICS = "0.0.7", 8
 OTHER = NUMERICS + 1
 
 

@@ -116,8 +116,8 @@ static const struct option_row fit_rows[] = {
     {"minibatch", OPTION_TEXT, AT(minibatch), "auto", 0, 0, NULL, "ROWS",
      "fitted rows that are in memory at a time: a sweep updates the atoms by one such part, and "
      "earlier parts weigh less and less. none or 0: all rows. auto: all rows if they fit, "
-     "otherwise a number that the log names; the atoms depend on it. With --update atoms, auto "
-     "is none",
+     "otherwise the least power of 4 that is at least 65536 and, times --top-s, at least 256 times "
+     "--atoms; the atoms depend on it. With --update atoms, auto is none",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out", .effect = OPTION_BITS},
@@ -189,7 +189,7 @@ static const struct option_set fit_set = {
         "no learning rate.  The bytes of the result depend on the rows and the options "
         "alone, not on ranks or threads.  There are two exceptions: with --max-seconds they "
         "also depend on how far the machine got; where rows do not fit in memory, they "
-        "depend on the --minibatch that the machine chose.\n\n"
+        "are those of a --minibatch.\n\n"
         "If rows have few atoms during the fit, each atom means more, and another seed finds "
         "far more of the atoms again.  If rows are then encoded with more of these atoms, "
         "they are described nearly as well as by atoms that were fitted with more.  So "

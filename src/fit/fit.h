@@ -149,11 +149,13 @@ gidx fit_best(const struct fit_line *lines, gidx sweep);
  * different numbers of columns.  Not collective. */
 int fit_task_check(const struct fit_task *task, gidx *fitted);
 
-/* Choose the minibatch of a task without one, by memory.  *rows <- 0 if all rows fit into the
- * memory of every rank and GPU.  Otherwise the rows of a part that fits; the sizes form a ladder,
- * so that different machines often choose the same (N.21).  why[capacity] <- the memory that was
- * too small.  *rows is also 0 if no part fits, or if the update has no parts; fit_run() then
- * reports it.  The atoms depend on the choice.  Collective. */
+/* Rows of a part that is chosen, by shapes alone (N.21): many for each atom. */
+gidx fit_chosen_part(idx k, idx top_s);
+
+/* Choose the minibatch of a task without one.  *rows <- 0 if all rows fit into the memory of every
+ * rank and GPU, or if the update has no parts.  Otherwise fit_chosen_part(), whether that fits or
+ * not: fit_run() refuses what does not.  why[capacity] <- the memory that was too small for all
+ * rows.  Collective. */
 int fit_parts_choose(const struct fit_task *task, struct comm *c, gidx *rows, char *why,
                      size_t capacity);
 

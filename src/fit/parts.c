@@ -37,7 +37,7 @@ int fit_parts_settle(struct fit_parts *p, struct fit_task *task, struct comm *c,
     p->from = "earlier run";
   } else if (p->rows < 0) {
     TRY(fit_parts_choose(task, c, &p->rows, p->why, sizeof p->why));
-    p->from = "memory";
+    p->from = p->rows ? "shape" : "memory";
   }
   snprintf(p->text, sizeof p->text, "%lld", (long long)p->rows);
   task->minibatch = p->rows;
@@ -48,12 +48,11 @@ void fit_parts_log(const struct fit_parts *p)
 {
   if (p->rows == 0 || !strcmp(p->from, "option")) return;
   log_info("parts   --minibatch %lld, by the %s", (long long)p->rows,
-           *p->why ? "memory at hand" : p->from);
+           *p->why ? "numbers of atoms" : p->from);
   if (*p->why)
     log_warn_named(
         "minibatch",
-        "the atoms depend on --minibatch %lld, which memory chose, since all rows do not fit: "
-        "%s; give this number for the same bytes with other memory or ranks, or none to be "
-        "refused",
-        (long long)p->rows, p->why);
+        "all rows do not fit, so the fit takes parts of %lld, by --atoms and --top-s: %s; give "
+        "--minibatch %lld for the same bytes where all rows fit, or none to be refused",
+        (long long)p->rows, p->why, (long long)p->rows);
 }

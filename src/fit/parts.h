@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The number of rows of a fit that are in memory at a time.  --minibatch gives it, or the run that
- * is resumed, or memory.
+ * is resumed; else it is all rows if they fit, or follows from the numbers of atoms.
  *
  * Floor: fit.
  *
@@ -14,7 +14,7 @@
 struct fit_parts {
   gidx rows;        /* rows of a part; 0: all rows are one part; -1: not settled ("auto") */
   const char *from; /* the source of the number, for run.json */
-  char why[1024];   /* if memory chose the parts: why all rows did not fit */
+  char why[1024];   /* if nobody gave the number, and there are parts: why all rows did not fit */
   char text[24];    /* the number as text of the option */
 };
 
@@ -22,7 +22,7 @@ struct fit_parts {
 int fit_parts_parse(struct fit_parts *parts, const char *text);
 
 /* Settle the number if it is "auto", and set task->minibatch.  earlier: the minibatch of the run
- * that is resumed; -1: none, so that memory decides.  Collective. */
+ * that is resumed; -1: none.  Collective. */
 int fit_parts_settle(struct fit_parts *parts, struct fit_task *task, struct comm *c, gidx earlier);
 
 /* Log the parts if no option gave them. */

@@ -14,7 +14,11 @@
 #include "refit/layout.h"
 #include "refit/sweep_end.h"
 
-enum { LEAST_PART = 256 }; /* the smallest part that memory can choose; all are 256 * 4^i rows */
+enum {
+  LEAST_PART = 256,    /* the smallest part that a refusal names; all are 256 * 4^i rows */
+  CHOSEN_PART = 65536, /* the smallest part that is chosen; all are 65536 * 4^i rows */
+  CHOSEN_CODES = 256   /* and have so many codes for each atom, on average */
+};
 
 /* The shape of the coder of this job. */
 static struct sparse_coder_shape sparse_coder_shape_of(const struct fit *f)
@@ -94,8 +98,7 @@ static int part_check(struct fit *f, gidx rows, gidx present)
 }
 
 /* *rows <- the largest part with fewer rows than now that this rank can hold, if all atoms move at
- * once; 0: there is none.  Sizes differ by factors of 4, so that ranks and machines that differ a
- * little choose the same size. */
+ * once; 0: there is none. */
 static int parts_find(struct fit *f, gidx *rows)
 {
   gidx present = memory_per_process(f->c->local_size), most = f->part_rows;
@@ -110,13 +113,11 @@ static int parts_find(struct fit *f, gidx *rows)
   return OK;
 }
 
-/* Called if all rows do not fit into memory.  why[capacity] <- what was short; *rows <- the largest
- * part that every rank can hold, 0: none.  Collective. */
-static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
+/* Called if the present rows do not fit into memory.  *rows <- the largest part that every rank can
+ * hold, 0: none.  Collective. */
+static int parts_agree(struct fit *f, gidx *rows)
 {
   gidx *all;
-  status_take(why, capacity);
-  comm_recover(f->c);
   f->refit_task.colors = 0;
   f->refit_task.no_steps = 1;
   if (!fit_moves_all(f->how)) f->how = UPDATE_JOINT;
@@ -142,7 +143,9 @@ static int memory_fail(struct fit *f)
 {
   char why[1024];
   gidx rows = 0;
-  TRY(parts_agree(f, &rows, why, sizeof why));
+  status_take(why, sizeof why);
+  comm_recover(f->c);
+  TRY(parts_agree(f, &rows));
   return comm_agree(f->c, minibatch_advise(f->how, why, rows));
 }
 
@@ -254,6 +257,13 @@ int fit_state_plan(struct fit *f)
   return comm_agree(f->c, warmer_start(f));
 }
 
+gidx fit_chosen_part(idx k, idx top_s)
+{
+  gidx rows = CHOSEN_PART, s = imin(top_s, k);
+  while (rows * s < CHOSEN_CODES * (gidx)k) rows *= 4;
+  return rows;
+}
+
 int fit_parts_choose(const struct fit_task *task, struct comm *c, gidx *rows, char *why,
                      size_t capacity)
 {
@@ -268,10 +278,13 @@ int fit_parts_choose(const struct fit_task *task, struct comm *c, gidx *rows, ch
   f->result = &none;
   TRY(comm_agree(c, fit_sources_open(f)));
   int status = memory_plan(f);
-  if (status == ERR_MEMORY)
-    TRY(parts_agree(f, rows, why, capacity));
-  else
+  if (status == ERR_MEMORY) {
+    status_take(why, capacity);
+    comm_recover(c);
+    *rows = fit_chosen_part(task->k, none.top_s);
+  } else {
     TRY(status);
+  }
   fit_close(f);
   return OK;
 }

@@ -7,7 +7,7 @@
 
 /* Which bits this program gives.  Increased when equal input gives other bits (doc/versions.md);
  * /run of every result has it. */
-enum { NUMERICS = 7 };
+enum { NUMERICS = 8 };
 /* ERR_INPUT: the file was written by a program with other bits, so that a run that resumes from it
  * would mix the bits of both; the message says which program, and advises what to do. */
 int numerics_check(const char *path, const char *advice);

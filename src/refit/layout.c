@@ -108,6 +108,7 @@ static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, id
   TRY(refit_memory(f->task, f->c, bytes_of, q, &m));
   held = state_bytes(&m);
   end = has_sweep_end ? m.sweep_end : 0;
+  if (f->task->lends_sums) m.most += m.load; /* the next rows are read beside the sums */
   CHECK(held + imax(m.most, end) <= present, ERR_MEMORY,
         "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one of "
         "moving atoms %lld and a sweep's end %lld), %lld are present for each rank: more "

@@ -214,7 +214,7 @@ static int supports_read(struct refit_state *f, const struct support_source *sou
 static int atoms_alloc(struct loading *l, const struct refit_state *f)
 {
   gidx frame = (gidx)f->d * f->p;
-  l->piece = (idx)(1 + PIECE_BYTES / (frame * (gidx)sizeof(float)));
+  l->piece = (idx)imin(1 + PIECE_BYTES / (frame * (gidx)sizeof(float)), f->k);
   return arena_alloc(&l->arena, &l->atoms, l->piece * frame, sizeof *l->atoms);
 }
 
