@@ -341,7 +341,7 @@ libsagitta_a_SOURCES += \
   %D%/fit/validation.h %D%/fit/validation.c \
   %D%/fit/resample.h %D%/fit/resample.c %D%/fit/update.h %D%/fit/update.c %D%/fit/conjugate.h %D%/fit/conjugate.c \
   %D%/fit/kept.h %D%/fit/kept.c %D%/fit/kept_moves.h %D%/fit/kept_moves.c \
-  %D%/fit/fit_impl.h %D%/fit/gram.h %D%/fit/gram.c %D%/fit/all_rows.h %D%/fit/all_rows.c %D%/fit/forecast.h %D%/fit/forecast.c %D%/fit/times.h %D%/fit/times.c %D%/fit/parts.h %D%/fit/parts.c %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
+  %D%/fit/fit_impl.h %D%/fit/gram.h %D%/fit/gram.c %D%/fit/all_rows.h %D%/fit/all_rows.c %D%/fit/forecast.h %D%/fit/forecast.c %D%/fit/times.h %D%/fit/times.c %D%/fit/ahead.h %D%/fit/ahead.c %D%/fit/parts.h %D%/fit/parts.c %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
   %D%/fit/sweep.h %D%/fit/sweep.c %D%/fit/sweep_end.h %D%/fit/sweep_end.c \
   %D%/fit/quiet.h %D%/fit/quiet.c %D%/fit/fit.h %D%/fit/fit.c
 

@@ -87,7 +87,7 @@ SCRIPT_TESTS = %D%/test_kernel_races.py %D%/test_scale_try.py %D%/test_slurm.sh 
   %D%/test_stops.py %D%/test_stop_time.py %D%/test_sweep_resume.py %D%/test_partition.py %D%/test_memory.py %D%/test_forecast.py %D%/test_plan_memory.py \
   %D%/test_fit_share.py %D%/test_growing.py %D%/test_ranks_write.py %D%/test_addresses.py %D%/test_damage.py \
   %D%/test_refit_planted.py %D%/test_grid.py %D%/test_harvest_bits.py %D%/test_encode_resume.py \
-  %D%/test_systems_resume.py %D%/test_harvest_pipeline.py %D%/test_attribute.py %D%/test_fit.py %D%/test_fit_conjugate.py \
+  %D%/test_systems_resume.py %D%/test_harvest_pipeline.py %D%/test_attribute.py %D%/test_fit.py %D%/test_fit_ahead.py %D%/test_fit_conjugate.py \
   %D%/test_refit_faults.py %D%/test_refit_partition.py \
   %D%/test_faults.py \
   %D%/test_watchdog.py \

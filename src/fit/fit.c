@@ -31,6 +31,7 @@ void fit_close(struct fit *f)
   update_free(&f->update);
   conjugate_free(&f->conjugate);
   fit_validation_close(&f->validation);
+  part_ahead_close(&f->ahead);
   coded_close(&f->coder, &f->coded);
   worker_close(&f->warmer);
   sparse_coder_close(&f->coder);

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/worker.h"
+#include "fit/ahead.h"
 #include "fit/fit.h"
 #include "fit/validation.h"
 #include "fit/conjugate.h"
@@ -31,6 +32,8 @@ struct fit {
   struct row_source fitted, held, part_source; /* the last: those in memory */
   struct row_part part;
   gidx parts, part_rows;
+  struct part_ahead ahead; /* the next part, if reads_ahead: there is memory for it */
+  int reads_ahead;
   enum fit_update how;
   struct atom_source table_source;
   struct support_source no_supports;

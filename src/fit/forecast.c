@@ -41,6 +41,15 @@ static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
   work_find(f, forecast);
 }
 
+/* The next part is read ahead where there is room. */
+static void ahead_add(const struct fit *f, struct refit_memory *m)
+{
+  gidx bytes = fit_ahead_bytes(f), present = memory_per_process(f->c->local_size);
+  if (m->total + bytes > present - present / 4) return;
+  m->held.rows += bytes;
+  m->total += bytes;
+}
+
 /* Bytes beside the state: the arrays of fit_sources_open(); the coder, which stays open; and on
  * rank 0 the atoms that are being written to state.h5.  With several parts a part is read while the
  * sums of earlier parts are in memory, so both count. */
@@ -54,6 +63,7 @@ static int total_find(const struct fit *f, struct fit_forecast *forecast)
                      (gidx)f->task->k * f->task->d * f->fitted.p * (gidx)sizeof(float);
   m->total = memory_program() + state + forecast->beside +
              imax(imax(work, m->classes), m->sweep_end - coder);
+  ahead_add(f, m);
   return OK;
 }
 

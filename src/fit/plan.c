@@ -209,12 +209,34 @@ int fit_gram_plan(struct fit *f, gidx rows)
   return OK;
 }
 
+static int total_check(const struct fit *f)
+{
+  return refit_total_check(&f->refit_task, f->c, fit_batch_bytes(f), f->task->directions, 1);
+}
+
+/* Is there memory to read the next part while this one is used, with a quarter to spare?
+ * Collective. */
+static int ahead_plan(struct fit *f)
+{
+  gidx more = fit_ahead_bytes(f) + memory_per_process(f->c->local_size) / 4;
+  if (f->parts == 1) return OK;
+  f->refit_task.beside += more;
+  int status = total_check(f);
+  f->refit_task.beside -= more;
+  f->reads_ahead = !status;
+  if (status != ERR_MEMORY) return status;
+  status_clear();
+  comm_recover(f->c);
+  return OK;
+}
+
 /* Does the job fit into memory?  ERR_MEMORY: the message says what is short.  Collective. */
 static int memory_plan(struct fit *f)
 {
   TRY(comm_agree(f->c, fit_task_plan(f)));
   TRY(fit_gram_plan(f, f->part_rows));
-  TRY(refit_total_check(&f->refit_task, f->c, fit_batch_bytes(f), f->task->directions, 1));
+  TRY(ahead_plan(f));
+  TRY(total_check(f));
   return comm_agree(f->c, gpu_check(f));
 }
 

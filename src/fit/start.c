@@ -49,9 +49,31 @@ static int no_entries(void *self, gidx first, gidx count, idx *atoms, float *sco
   return OK;
 }
 
+static gidx rows_of_part(const struct fit *f, gidx part)
+{
+  return imin(f->part_rows, f->fitted.n - part * f->part_rows);
+}
+
+void fit_part_begin(struct fit *f)
+{
+  gidx next = (f->sweep + 1) % f->parts;
+  if (f->sweep < f->sweeps)
+    part_ahead_begin(&f->ahead, &f->fitted, next, next * f->part_rows, rows_of_part(f, next), f->c);
+}
+
+static gidx ahead_most(const struct fit *f)
+{
+  return part_ahead_most(f->part_rows, rows_of_part(f, f->parts - 1), f->c);
+}
+
+gidx fit_ahead_bytes(const struct fit *f)
+{
+  return f->parts > 1 ? ahead_most(f) * f->fitted.p * (gidx)sizeof(float) : 0;
+}
+
 void fit_part_choose(struct fit *f, gidx part)
 {
-  gidx first = part * f->part_rows, n = imin(f->part_rows, f->fitted.n - first);
+  gidx first = part * f->part_rows, n = rows_of_part(f, part);
   part_source(&f->part, &f->fitted, first, n, &f->part_source);
   f->no_supports.n = n;
   f->no_supports.entries = n * f->result->top_s;
@@ -167,7 +189,9 @@ int fit_part_load(struct fit *f, gidx part)
   refit_state_free(state);
   f->update.has_columns = f->conjugate.has_columns = 0;
   fit_part_choose(f, part);
+  part_ahead_take(&f->ahead, part, &f->refit_task);
   TRY(refit_state_load(state, &f->refit_task, f->c));
+  f->refit_task.read = NULL;
   TRY(refit_tss(f->c, state->total, state->x, state->p, &f->tss));
   if (!f->coder.device.backend) {
     worker_close(&f->warmer);
@@ -196,6 +220,8 @@ static int state_open(struct fit *f)
   const struct fit_task *t = f->task;
   const struct fit_point *start = t->start && t->start->idle ? t->start : NULL;
   int is_joint = f->how == UPDATE_JOINT, is_conjugate = f->how == UPDATE_CONJUGATE;
+  if (f->reads_ahead)
+    TRY(comm_agree(f->c, part_ahead_open(&f->ahead, ahead_most(f), f->fitted.p, f->mean)));
   TRY(fit_part_load(f, f->sweep % f->parts));
   TRY(fit_validation_open(&f->validation, &f->held, f->mean, &f->coder, f->c));
   if (!f->task->no_advice) TRY(fit_validation_advise(&f->validation));
@@ -207,6 +233,7 @@ static int state_open(struct fit *f)
   if (f->resident.is_on) f->refit_task.threads = team_beside(t->threads);
   if (is_joint && start) TRY(update_put(&f->update, start->gram, start->target));
   if (is_conjugate && start) conjugate_put(&f->conjugate, start->weight);
+  fit_part_begin(f);
   return OK;
 }
 

@@ -231,6 +231,7 @@ int fit_sweep_run(struct fit *f)
   if (f->parts > 1) {
     phase_begin(&phases[FIT_PART]);
     TRY(fit_part_load(f, f->sweep % f->parts));
+    fit_part_begin(f);
     phase_end(&phases[FIT_PART], 0);
   }
   return OK;

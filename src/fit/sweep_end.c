@@ -91,7 +91,7 @@ gidx fit_best(const struct fit_line *lines, gidx sweep)
   return best;
 }
 
-/* Send the state to the sink. */
+/* Send the state to the sink, which writes files. */
 static int sweep_show(struct fit *f)
 {
   struct fit_sweep done = {.point = {.sweep = f->sweep,
@@ -108,7 +108,10 @@ static int sweep_show(struct fit *f)
     TRY(update_get(&f->update, &done.point.gram, &done.point.target));
   if (f->parts > 1 && f->how == UPDATE_CONJUGATE) done.point.weight = f->conjugate.weight;
   if (f->parts > 1) done.point.idle = f->idle;
-  return f->sink->sweep(f->sink->self, &done);
+  part_ahead_pause(&f->ahead);
+  TRY(f->sink->sweep(f->sink->self, &done));
+  part_ahead_go(&f->ahead);
+  return OK;
 }
 
 int fit_sweep_close(struct fit *f)

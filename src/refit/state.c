@@ -85,7 +85,8 @@ int refit_state_alloc(struct refit_state *f, struct refit_resident_bytes *held)
   struct arena *a = &f->arena;
   gidx n = f->n, entries = n * f->s;
   size_t before = a->bytes;
-  TRY(arena_alloc(a, &f->x, n * f->p, sizeof *f->x));
+  f->x = f->task->x;
+  if (!f->x) TRY(arena_alloc(a, &f->x, n * f->p, sizeof *f->x));
   gidx left = f->task->no_steps ? 0 : n * f->p;
   TRY(arena_alloc(a, &f->residual, left, sizeof *f->residual));
   held->rows = bytes_since(a, &before);
@@ -363,6 +364,17 @@ static int named_check(const struct refit_state *f)
   return identity_dictionary_check(codes, named->dictionary, t->atoms->name, found->dictionary);
 }
 
+/* Read own rows, unless they are there. */
+static int rows_read(struct refit_state *f, struct loading *l)
+{
+  const struct refit_task *t = f->task;
+  if (t->read) {
+    l->terms.rows = *t->read;
+    return OK;
+  }
+  return refit_rows_load(t->rows, t->mean, f->first, f->n, t->threads, f->x, &l->terms.rows);
+}
+
 int refit_state_load(struct refit_state *f, const struct refit_task *task, struct comm *c)
 {
   struct refit_resident_bytes held;
@@ -375,10 +387,7 @@ int refit_state_load(struct refit_state *f, const struct refit_task *task, struc
   if (!status) status = refit_state_alloc(f, &held);
   TRY(comm_agree(c, status));
   TRY(refit_frames_open(f));
-  TRY(comm_agree_at(
-      c,
-      refit_rows_load(task->rows, task->mean, f->first, f->n, task->threads, f->x, &l->terms.rows),
-      f->first));
+  TRY(comm_agree_at(c, rows_read(f, l), f->first));
   TRY(comm_agree_at(c, frames_read(f, task->atoms, l), f->own_first));
   TRY(refit_frames_sync(f));
   TRY(comm_agree_at(c, supports_read(f, task->supports, l), f->first));

@@ -39,6 +39,8 @@ struct refit_task {
   int shares_gram;       /* for joint updates: lists, and Gram rows in transit, are once per node */
   int lends_sums;        /* for joint updates: rank 0 needs the whole sums (fit/update.h) */
   gidx beside;           /* bytes that the job holds besides the state, for the memory checks */
+  float *x;              /* where own rows go, [n][p], which the caller keeps; NULL: anywhere */
+  const uint64_t *read;  /* they are there, centred and checked, with these hash terms; NULL: not */
   struct identity named; /* the inputs that the codes were solved for, as far as known */
 };
 
