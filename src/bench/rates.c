@@ -56,6 +56,7 @@ struct bench {
   struct rates rates;
   float *atoms, *rows; /* [MOST_ATOMS][MOST_COLUMNS], [ROW_BLOCK][MOST_COLUMNS] */
   double *all;         /* [size] seconds of the ranks */
+  double cores;        /* that a rank has, may be less than 1 */
   /* Of the device that is open. */
   struct device device;
   struct buffer given, table, lists, slot, codes, quality, residual, state;
@@ -91,12 +92,13 @@ static struct moment now(void)
   return (struct moment){log_seconds(), (double)t.tv_sec + 1e-9 * (double)t.tv_nsec};
 }
 
-/* Seconds since then: of a GPU by the clock, else what each of so many threads had of its core. */
+/* Seconds since then: of a GPU by the clock, else those in which so many threads of each rank have
+ * their part of the cores. */
 static double spent(const struct bench *b, struct moment begun, int threads)
 {
   struct moment end = now();
   int gpu = strcmp(b->common->device, "cuda") == 0;
-  return gpu ? end.wall - begun.wall : (end.cpu - begun.cpu) / threads;
+  return gpu ? end.wall - begun.wall : (end.cpu - begun.cpu) / fmin(threads, b->cores);
 }
 
 /* *seconds <- those of the slowest rank. */
@@ -626,8 +628,9 @@ static int file_read_measure(struct bench *b)
   TRY(comm_agree(b->c, rows_input_open(&rows, b->c, b->path)));
   b->source = &rows.source;
   TRY(time_take(b, source_read_run, at, &seconds));
-  int alone = strcmp(b->common->device, "cuda") == 0 ? 1 : b->common->threads;
-  TRY(rate_add(b, RATE_READ, at, bytes, seconds * alone)); /* one thread reads */
+  int gpu = strcmp(b->common->device, "cuda") == 0; /* of a CPU's threads one reads */
+  double alone = gpu ? 1 : fmin(b->common->threads, b->cores) / fmin(1, b->cores);
+  TRY(rate_add(b, RATE_READ, at, bytes, seconds * alone));
   rows_input_close(&rows);
   if (b->c->rank == 0) unlink(b->path);
   return OK;
@@ -722,7 +725,11 @@ int bench_rates(const struct bench_write_options *o, const struct bench_common *
                 struct run *run)
 {
   static struct bench b;
-  b = (struct bench){.common = common, .c = &run->comm, .rates.start = log_seconds()};
+  const struct core_partition of = cores_partition(run->cores, run->comm.size, run->comm.rank);
+  b = (struct bench){.cores = (double)of.used / of.processes,
+                     .common = common,
+                     .c = &run->comm,
+                     .rates.start = log_seconds()};
   TRY(comm_agree(b.c, bench_begin(&b, o)));
   TRY(slowest(&b, b.rates.start, &b.rates.start));
   TRY(all_measure(&b, o));
