@@ -8,7 +8,8 @@
  * sums    lanes, tree and chains of (N.12); everything else as in the formulas
  *
  * -D ARROW_D, ARROW_K, MMA; ARROW_TEAM: threads of a system, a warp or the block; ARROW_HELD:
- *    arrow_resident(), rows per thread whose factors are in registers, or 0
+ *    arrow_resident(), rows per thread whose factors are in registers, or 0; ARROW_ALONE: 0 in a
+ *    cluster, 1 if one block has a system, so that strides are constants
  *
  * Each block of a cluster makes a share of S for all blocks, and each solves the border.
  * The steps of a system that is not ok are invalid: the caller of the launcher solves it
@@ -38,11 +39,12 @@ enum {
   BLOCKS = HELD                                            ? arrow_resident_blocks(BORDER)
            : FRAME > 4 || BORDER > (BY_PRODUCTS ? 32 : 16) ? 1
            : FRAME > 2 || TEAM == 256 || BORDER > 16       ? 2
-           : BORDER > 8                                    ? 4
-           : BORDER > 4                                    ? (BY_PRODUCTS ? 5 : 4)
-           : BY_PRODUCTS                                   ? 6
-                                                           : 5
+           : BORDER > 8  ? (BY_PRODUCTS || __CUDA_ARCH__ < 900 ? 4 : 3) /* on 10.0 four spill */
+           : BORDER > 4  ? (BY_PRODUCTS ? 5 : 4)
+           : BY_PRODUCTS ? ARROW_TINY_BLOCKS
+                         : 5
 };
+static_assert(BY_PRODUCTS || ARROW_ALONE, "only sums by products are divided among blocks");
 
 /* A system, as one block sees it. */
 struct view {
@@ -70,13 +72,15 @@ static __device__ inline struct view view_of(const struct arrow_args *a, int ind
 {
   const struct arrow_layout *l = &a->layout;
   struct view v = {a->atoms[index]};
-  v.parts = BY_PRODUCTS ? ARROW_LANES >> l->shift : 1;
-  v.part = BY_PRODUCTS ? cluster_rank() : 0;
-  v.count = arrow_rows_of(v.atom.n, v.part, l->shift);
   v.rows.at = area;
   v.rows.pivots = area + l->pivots;
-  v.rows.shift = BY_PRODUCTS ? l->shift : 5;
-  v.rows.pad = BY_PRODUCTS ? l->pad : 0;
+  v.rows.shift = ARROW_ALONE ? 5 : l->shift;
+  v.rows.pad = !BY_PRODUCTS  ? 0
+               : ARROW_ALONE ? arrow_pad(FRAME, BORDER, HELD, ARROW_LANES)
+                             : l->pad;
+  v.parts = ARROW_LANES >> v.rows.shift;
+  v.part = ARROW_ALONE ? 0 : cluster_rank();
+  v.count = arrow_rows_of(v.atom.n, v.part, v.rows.shift);
   v.sums = area + l->sums;
   v.border = border_at(area + l->border, HELD ? arrow_sums_reals(BORDER, TEAM, HELD) : 0);
   return v;
@@ -93,7 +97,7 @@ static __device__ inline struct own own_rows(const struct view *v, int q,
     int at = q + r * TEAM < v->count ? q + r * TEAM : q;
     o.row[r] = row_at(&v->rows, at);
     o.factor[r] = HELD ? held[r] : o.row[r] + L_AT;
-    o.pivots[r] = v->rows.pivots + at * FRAME;
+    o.pivots[r] = v->rows.pivots + at * PIVOTS;
     o.out[r] = out + (long long)row_number(at, v->part, v->rows.shift) * FRAME;
   }
   return o;
@@ -218,7 +222,7 @@ static __device__ inline void rows_pair(const struct view *v)
 {
   int lane = threadIdx.x % WARP, lanes = 1 << v->rows.shift;
   struct pair pair = pair_unit();
-  pair_rows(&pair, v->rows.pivots, lane, lane < lanes ? v->count : 0, lanes);
+  pair_rows(&pair, &v->rows, lane, lane < lanes ? v->count : 0, lanes);
   pair_fold(&pair, lanes);
   double *found = v->border.found + 2 * v->part, e = __longlong_as_double(pair.e);
   if (lane > 0) return;
@@ -278,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
   extern __shared__ __align__(16) double shared[];
   int team = TEAMS > 1 ? threadIdx.x / TEAM : 0, thread = threadIdx.x % TEAM, failed = 0;
-  int index = (int)(blockIdx.x >> (BY_PRODUCTS ? 5 - a.layout.shift : 0)) * TEAMS + team;
+  int index = (int)(blockIdx.x >> (ARROW_ALONE ? 0 : 5 - a.layout.shift)) * TEAMS + team;
   if (index >= a.count) return; /* a whole team; not possible if a team is a block */
   struct view v = view_of(&a, index, shared + team * a.layout.reals);
   struct pair pair;

@@ -24,9 +24,10 @@ enum {
   HELD = ARROW_HELD,
   ROW = arrow_row_reals(FRAME, BORDER, HELD),
   TRIANGLE = FRAME * (FRAME + 1) / 2,
-  U_AT = FRAME * BORDER, /* offset of u in a row */
-  L_AT = U_AT + FRAME,   /* offset of L */
-  COLUMNS = BORDER + 1,  /* columns of Y, and u */
+  U_AT = FRAME * BORDER,              /* offset of u in a row */
+  L_AT = U_AT + FRAME,                /* offset of L */
+  PIVOTS = arrow_pivots(FRAME, HELD), /* pivots of a row that are not behind its L */
+  COLUMNS = BORDER + 1,               /* columns of Y, and u */
   AT_ONCE = HELD         ? (BORDER <= ARROW_FEW ? 6 : 8)
             : FRAME <= 2 ? 4
             : FRAME <= 4 ? 2
@@ -42,6 +43,12 @@ struct rows {
 static __device__ inline double *row_at(const struct rows *r, int q)
 {
   return r->at + q * ROW + (q >> r->shift) * r->pad;
+}
+
+/* Pivot j of row q. */
+static __device__ inline double *pivot_at(const struct rows *r, int q, int j)
+{
+  return j < PIVOTS ? r->pivots + q * PIVOTS + j : row_at(r, q) + (L_AT + TRIANGLE + j - PIVOTS);
 }
 
 /* Index of entry (i, j), i >= j, of a packed factor. */
@@ -217,6 +224,17 @@ static __device__ inline int rows_decompose(double *const *at, int rows, double 
   return plain;
 }
 
+/* Write pivot j of a row whose factor is at `l`, unless `first`, where its first pivots are, is
+ * NULL. */
+static __device__ inline void pivot_write(double *first, double *l, int j, double pivot)
+{
+  if (!first) return;
+  if (j < PIVOTS)
+    first[j] = pivot;
+  else
+    l[TRIANGLE + j - PIVOTS] = pivot;
+}
+
 /* Factor a row in place of H, by plain operations; writes its pivots unless NULL.  Returns flags:
  * ROW_BAD if a pivot is bad, ROW_USUAL if all are usual. */
 enum { ROW_BAD = 1, ROW_USUAL = 2 };
@@ -237,7 +255,7 @@ static __device__ __noinline__ int row_divide(double *h, double *pivots, double 
       for (int i = j; i < FRAME; i++)
         l[packed(i, j)] = fma(-l[packed(j, p)], l[packed(i, p)], l[packed(i, j)]);
     double pivot = l[packed(j, j)], root = sqrt(pivot);
-    if (pivots) pivots[j] = pivot;
+    pivot_write(pivots, h, j, pivot);
     if (!is_good(pivot)) found |= ROW_BAD;
     if (!is_usual(pivot)) found &= ~ROW_USUAL;
 #pragma unroll
@@ -307,7 +325,7 @@ static __device__ inline void columns_forward(double *const *row, double *const 
   }
 }
 
-/* Whiten rows: B, g <- Y, u; H, at `at` of each, <- L; pivots[FRAME] of each <-, unless NULL.  The
+/* Whiten rows: B, g <- Y, u; H, at `at` of each, <- L; pivots of each <-, unless NULL.  The
  * second row may be the first one again.  Returns whether a pivot is bad. */
 static __device__ inline int rows_whiten(double *const *row, double *const *at,
                                          double *const *pivots, int rows, double ridge)
@@ -321,7 +339,7 @@ static __device__ inline int rows_whiten(double *const *row, double *const *at,
 #pragma unroll
       for (int i = 0; i < TRIANGLE; i++) at[r][i] = f[r].l[i];
 #pragma unroll
-      for (int j = 0; j < FRAME && pivots; j++) pivots[r][j] = found[r][j];
+      for (int j = 0; j < FRAME && pivots; j++) pivot_write(pivots[r], at[r], j, found[r][j]);
     }
   } else {
 #pragma unroll
@@ -430,7 +448,7 @@ static __device__ inline int rows_step(double *const *row, double *const *at, in
 }
 
 /* Multiply the pivots of the rows q, q + step, .. < count into a determinant pair. */
-static __device__ inline void pair_rows(struct pair *a, const double *pivots, int q, int count,
+static __device__ inline void pair_rows(struct pair *a, const struct rows *rows, int q, int count,
                                         int step)
 {
   enum { ROWS = 4 };
@@ -439,16 +457,16 @@ static __device__ inline void pair_rows(struct pair *a, const double *pivots, in
   for (; q + (ROWS - 1) * step < count; q += ROWS * step) {
 #pragma unroll
     for (int r = 0; r < ROWS * FRAME; r++)
-      several[r] = pivots[(q + r / FRAME * step) * FRAME + r % FRAME];
+      several[r] = *pivot_at(rows, q + r / FRAME * step, r % FRAME);
     if (pair_pivots(a, several, ROWS * FRAME)) continue;
 #pragma unroll 1
     for (int r = 0; r < ROWS * FRAME; r++)
-      pair_pivot(a, pivots[(q + r / FRAME * step) * FRAME + r % FRAME]);
+      pair_pivot(a, *pivot_at(rows, q + r / FRAME * step, r % FRAME));
   }
 #pragma unroll 1
   for (; q < count; q += step)
 #pragma unroll
-    for (int m = 0; m < FRAME; m++) pair_pivot(a, pivots[q * FRAME + m]);
+    for (int m = 0; m < FRAME; m++) pair_pivot(a, *pivot_at(rows, q, m));
   pair_normalise(a);
 }
 

@@ -28,7 +28,7 @@ enum {
   SHIFT = SUM_LANES == 4 ? 2 : 3,        /* log2 of SUM_LANES */
   LOT = arrow_stage_rows(FRAME, BORDER), /* rows in shared memory at a time */
   LOT_REALS = arrow_subbatch_reals(FRAME, BORDER, MMA),
-  PIVOTS_AT = LOT_REALS - LOT * FRAME,
+  PIVOTS_AT = LOT_REALS - LOT * PIVOTS,
   PAD = MMA ? arrow_pad(FRAME, BORDER, 0, SUM_LANES) : 0,
   TELL_AT_ONCE = !MMA, /* report a bad pivot at once; with tiles there is no register to keep it */
   /* Blocks on a multiprocessor, such that the compiler does not spill registers. */
@@ -74,7 +74,7 @@ static __device__ inline void sums_write(const struct share *s, double *shared, 
 {
 #pragma unroll
   for (int pass = 0; pass < PASSES; pass++)
-    products_write(shared + threadIdx.x / WARP * ENTRIES, pass, s->sum[pass]);
+    products_write(shared + threadIdx.x / WARP * ENTRIES, pass, s->sum[pass], 0);
   __syncthreads();
   for (int e = threadIdx.x; e < ENTRIES; e += THREADS) to[e] = tree_of(shared + e, SUM_LANES, 0);
 }
@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     __syncthreads();
 #pragma unroll 1
     for (int q = threadIdx.x; q < count; q += THREADS) {
-      double *own = row_at(&now, q), *factor = own + L_AT, *pivots = now.pivots + q * FRAME;
+      double *own = row_at(&now, q), *factor = own + L_AT, *pivots = now.pivots + q * PIVOTS;
       if (!TELL_AT_ONCE)
         bad |= rows_whiten(&own, &factor, &pivots, 1, atom.ridge_t);
       else if (rows_whiten(&own, &factor, &pivots, 1, atom.ridge_t))
@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     __syncthreads();
     subbatch_sum(&s, &now, count);
     if (threadIdx.x >= THREADS - SUM_LANES)
-      pair_rows(&pair, now.pivots, threadIdx.x % SUM_LANES, count, SUM_LANES);
+      pair_rows(&pair, &now, threadIdx.x % SUM_LANES, count, SUM_LANES);
     __syncthreads();
   }
   ASYNC_WAIT(0);

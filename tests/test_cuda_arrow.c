@@ -201,12 +201,42 @@ static void borders_test(void)
   claim_end();
 }
 
+/* More systems than are in work at a time, whose last pivots are behind the factors of their rows:
+ * of two for d = 2, all for d = 3.  Lengths are few rounds of lanes and some rows. */
+static void pivots_test(void)
+{
+  static const idx shapes[][2] = {{2, 4}, {2, 1}, {1, 4}, {3, 4}};
+  enum { ALL = 1200 };
+  struct arrow_item *items = malloc(ALL * sizeof *items);
+  int count = is_small() ? 20 : ALL;
+  claim_begin("small borders, healthy and not: the reference's bits");
+  for (int s = 0; s < (is_small() ? 1 : LENGTH(shapes)); s++) {
+    const struct arrow_options o = {.ridge_t = s % 2, .ridge_b = 1e-3};
+    idx d = shapes[s][0], k = shapes[s][1];
+    int failed = 0, whole = 0;
+    for (int i = 0; i < count; i++) {
+      gidx n = 256 - i * 7 % (d == 3 ? 160 : 32);
+      items[i] = item_make(d, k, n, i, i % 3 ? 0 : i / 3 % 5);
+      whole += n % 32 == 0;
+    }
+    int differ = differ_count(items, count, &o, 0);
+    for (int i = 0; i < count; i++) failed += items[i].outcome.status != ARROW_OK;
+    ok(differ == 0 && is_counted(0, failed) && failed > count / 10 && whole > 0 && whole < count,
+       "d = %d, k = %d: %d differ, %d of %d fail, %d have whole rounds", d, k, differ, failed,
+       count, whole);
+    items_free(items, count);
+  }
+  free(items);
+  claim_end();
+}
+
 /* Borders of which threads hold the factors of their rows, by one block, two, four and eight; as
  * many rows as these hold, one more, and some that are not the same in each. */
 static void held_test(void)
 {
   static const gidx rows[] = {700, 300, 129, 128, 257, 512, 513, 1024, 1025, 2048, 2049};
-  static const idx shapes[][2] = {{2, 8}, {2, 31}, {1, 13}, {2, 32}, {2, 16}, {2, 17}, {1, 30}};
+  static const idx shapes[][2] = {{2, 8},  {2, 31}, {1, 13}, {2, 32},
+                                  {2, 16}, {2, 17}, {1, 30}, {2, 5}};
   const struct arrow_options plain = {0};
   int count = is_small() ? 3 : LENGTH(rows);
   claim_begin("factors in registers, one block to eight: the reference's bits");
@@ -230,12 +260,12 @@ static void held_test(void)
   claim_end();
 }
 
-/* Lengths that take two, four and eight blocks of a cluster; around what fits in their shared
- * memory, segments, and lots of rows in parts. */
+/* Lengths that take two, four and eight blocks of a cluster, and the first that take three kernels;
+ * around segments, and lots of rows in parts. */
 static void long_test(void)
 {
-  static const gidx rows[] = {1000,  5000,  2500,  600,    4097,
-                              65535, 65536, 65537, 100000, 131072 + 31};
+  static const gidx rows[] = {1000, 5000,  2500,  2049,  600,    1400,
+                              4097, 65535, 65536, 65537, 100000, 131072 + 31};
   static const idx shapes[][2] = {{2, 8}, {1, 4}, {2, 32}, {1, 0}, {2, 16}, {3, 11}, {8, 40}};
   const struct arrow_options plain = {0};
   claim_begin("long systems: the bits of the CPU");
@@ -297,7 +327,8 @@ static void extreme_test(void)
   const struct arrow_options plain = {0}, escalate = {.escalate = 1};
   /* By a warp, in shared memory and in registers; a block, two, a cluster, three kernels. */
   static const idx shapes[][3] = {{2, 8, 70},   {1, 4, 70},   {2, 8, 300},
-                                  {2, 32, 200}, {2, 8, 2000}, {2, 8, 6000}};
+                                  {2, 32, 200}, {2, 8, 2000}, {2, 8, 6000},
+                                  {2, 4, 200},  {3, 4, 200},  {2, 16, 200}};
   enum { SHAPES = LENGTH(shapes) };
   int differ = 0;
   claim_begin("overflow, underflow and zeros in every part: the reference's bits");
@@ -332,8 +363,9 @@ static void solved_check(struct arrow_item *items, int count, const char *what)
 static void unusual_test(void)
 {
   static const real roots[] = {0x1p-530, 0x1p-512, 0x1p-420, 0x1p420, 0x1p500};
-  static const idx shapes[][3] = {{2, 8, 2000}, {2, 8, 70}, {2, 8, 6000}, {2, 8, 300}, {2, 31, 200},
-                                  {1, 4, 2000}, {1, 4, 70}, {1, 4, 6000}, {1, 4, 300}};
+  static const idx shapes[][3] = {{2, 8, 2000}, {2, 8, 70},  {2, 8, 6000}, {2, 8, 300},
+                                  {2, 31, 200}, {2, 4, 200}, {3, 4, 200},  {2, 16, 200},
+                                  {1, 4, 2000}, {1, 4, 70},  {1, 4, 6000}, {1, 4, 300}};
   enum { ROOTS = LENGTH(roots), SHAPES = LENGTH(shapes) };
   struct arrow_item items[SHAPES * ROOTS];
   int count = LENGTH(items);
@@ -425,6 +457,7 @@ int main(void)
   if (!ok(devices_open() == OK, "a GPU and a CPU are open")) return done_testing();
   sizes_test();
   borders_test();
+  pivots_test();
   held_test();
   long_test();
   mixed_test();

@@ -15,7 +15,7 @@
 
 enum { LEAST_BYTES = 1 << 20 };
 enum {
-  TEAMS = 5 + ARROW_MAX_ROUNDS,
+  TEAMS = 2 * 5 + ARROW_MAX_ROUNDS, /* of arrow.cu, alone or in a cluster; rounds */
   MAX_FORMS = (ARROW_MAX_FRAME + 1) * (ARROW_MAX_COLUMNS + 1) * TEAMS,
   MAX_RECIPES = MAX_FORMS * LOT_KERNELS + 2
 };
@@ -89,7 +89,8 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
     if (f->team == LOT_DECLINED) continue;
     int team = f->team == LOT_LONG ? 0 : f->team == WARP ? 1 : f->team == ARROW_BLOCK ? 2 : 3;
     if (f->held) team = 4;
-    if (f->rounds) team = 4 + f->rounds;
+    if (f->blocks > 1) team += 5;
+    if (f->rounds) team = 9 + f->rounds;
     char *loaded = &s->arrow->loaded[f->d][f->k][team];
     if (*loaded) continue;
     if (!recipes) TRY(array_reserve(&recipes, &capacity, MAX_RECIPES, sizeof *recipes));

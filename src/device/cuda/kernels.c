@@ -124,6 +124,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_ARROW) define(r, "ARROW_K", shape->k);
   if (defines & DEFINES_TEAM) define(r, "ARROW_TEAM", shape->team);
   if (defines & DEFINES_TEAM) define(r, "ARROW_HELD", shape->held);
+  if (defines & DEFINES_TEAM) define(r, "ARROW_ALONE", shape->alone);
   if (defines & DEFINES_STEP) define(r, "STEP_D", shape->d);
   if (defines & DEFINES_ROUNDS) define(r, "ARROW_ROUNDS", shape->rounds);
   if (defines & (DEFINES_TEAM | DEFINES_CHAINS)) define(r, "MMA", shape->mma);

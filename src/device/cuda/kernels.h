@@ -33,7 +33,7 @@ enum {
   DEFINES_VALUE = 1 << 5,      /* POSITIVE */
   DEFINES_DESCEND = 1 << 6,    /* MMA, STAGES */
   DEFINES_ARROW = 1 << 7,      /* ARROW_D, ARROW_K */
-  DEFINES_TEAM = 1 << 8,       /* ARROW_TEAM, ARROW_HELD, MMA */
+  DEFINES_TEAM = 1 << 8,       /* ARROW_TEAM, ARROW_HELD, ARROW_ALONE, MMA */
   DEFINES_STEP = 1 << 9,       /* STEP_D */
   DEFINES_PRODUCT = 1 << 10,   /* MMA, struct product_form */
   DEFINES_ROUNDS = 1 << 11,    /* ARROW_ROUNDS */
@@ -164,6 +164,7 @@ struct kernel_shape {
   idx d, top_k;
   idx k, team;         /* arrow systems: size of the border, and threads of a system in arrow.cu */
   int held;            /* arrow.cu: rows per thread in registers, arrow_resident() or 0 */
+  int alone;           /* arrow.cu: a system has one block, no cluster */
   int rounds;          /* arrow_lanes.cu: arrow_rounds() */
   idx head_d, head_dv; /* attention and mixers: columns of q and k, and of v */
   int cells, capped, few; /* attention: CELLS_F32 and so on, 1 with a soft cap, few_rows() */
