@@ -8,8 +8,8 @@
  * sums    lanes, tree and chains of (N.12); everything else as in the formulas
  *
  * -D ARROW_D, ARROW_K, MMA; ARROW_TEAM: threads of a system, a warp or the block; ARROW_HELD:
- *    arrow_resident(), rows per thread whose factors are in registers, or 0; ARROW_ALONE: 0 in a
- *    cluster, 1 if one block has a system, so that strides are constants
+ *    arrow_resident(), rows per thread whose factors are in registers, or 0; ARROW_ALONE:
+ *    arrow_is_alone()
  *
  * Each block of a cluster makes a share of S for all blocks, and each solves the border.
  * The steps of a system that is not ok are invalid: the caller of the launcher solves it
@@ -31,6 +31,7 @@ enum {
   THREADS = arrow_threads(TEAM),
   TEAMS = THREADS / TEAM,
   WARPS = TEAM / WARP,
+  IS_SHARED = BY_PRODUCTS && !ARROW_ALONE, /* blocks of a cluster may share a system */
   /* Rows of a thread at a time; all its rows, if it holds their factors. */
   ROWS = HELD                                      ? HELD
          : TEAM <= 128 && FRAME <= 2 && BORDER > 4 ? 2
@@ -39,12 +40,12 @@ enum {
   BLOCKS = HELD                                            ? arrow_resident_blocks(BORDER)
            : FRAME > 4 || BORDER > (BY_PRODUCTS ? 32 : 16) ? 1
            : FRAME > 2 || TEAM == 256 || BORDER > 16       ? 2
-           : BORDER > 8  ? (BY_PRODUCTS || __CUDA_ARCH__ < 900 ? 4 : 3) /* on 10.0 four spill */
-           : BORDER > 4  ? (BY_PRODUCTS ? 5 : 4)
-           : BY_PRODUCTS ? ARROW_TINY_BLOCKS
-                         : 5
+           : BORDER > 8                                    ? 4
+           : BORDER > 4                                    ? (BY_PRODUCTS ? 5 : 4)
+           : IS_TINY                                       ? ARROW_TINY_BLOCKS
+           : BY_PRODUCTS                                   ? 6
+                                                           : 5
 };
-static_assert(BY_PRODUCTS || ARROW_ALONE, "only sums by products are divided among blocks");
 
 /* A system, as one block sees it. */
 struct view {
@@ -72,17 +73,16 @@ static __device__ inline struct view view_of(const struct arrow_args *a, int ind
 {
   const struct arrow_layout *l = &a->layout;
   struct view v = {a->atoms[index]};
+  v.parts = IS_SHARED ? ARROW_LANES >> l->shift : 1;
+  v.part = IS_SHARED ? cluster_rank() : 0;
+  v.count = arrow_rows_of(v.atom.n, v.part, ARROW_ALONE ? 5 : l->shift);
   v.rows.at = area;
   v.rows.pivots = area + l->pivots;
-  v.rows.shift = ARROW_ALONE ? 5 : l->shift;
-  v.rows.pad = !BY_PRODUCTS  ? 0
-               : ARROW_ALONE ? arrow_pad(FRAME, BORDER, HELD, ARROW_LANES)
-                             : l->pad;
-  v.parts = ARROW_LANES >> v.rows.shift;
-  v.part = ARROW_ALONE ? 0 : cluster_rank();
-  v.count = arrow_rows_of(v.atom.n, v.part, v.rows.shift);
+  v.rows.shift = IS_SHARED ? l->shift : 5;
+  v.rows.pad = ARROW_ALONE ? arrow_pad(FRAME, BORDER, HELD, ARROW_LANES) : BY_PRODUCTS ? l->pad : 0;
   v.sums = area + l->sums;
-  v.border = border_at(area + l->border, HELD ? arrow_sums_reals(BORDER, TEAM, HELD) : 0);
+  v.border =
+      border_at(area + l->border, HELD ? arrow_sums_reals(BORDER, TEAM, HELD, ARROW_ALONE) : 0);
   return v;
 }
 
@@ -282,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
   extern __shared__ __align__(16) double shared[];
   int team = TEAMS > 1 ? threadIdx.x / TEAM : 0, thread = threadIdx.x % TEAM, failed = 0;
-  int index = (int)(blockIdx.x >> (ARROW_ALONE ? 0 : 5 - a.layout.shift)) * TEAMS + team;
+  int index = (int)(blockIdx.x >> (IS_SHARED ? 5 - a.layout.shift : 0)) * TEAMS + team;
   if (index >= a.count) return; /* a whole team; not possible if a team is a block */
   struct view v = view_of(&a, index, shared + team * a.layout.reals);
   struct pair pair;

@@ -30,18 +30,14 @@ HOST_DEVICE int products_count(void)
 
 enum {
   PRODUCTS = products_count(),
-  /* Products in one pass over the rows: all three, if a block with few threads has so many. */
-  TOGETHER = HELD && PRODUCTS == 3 ? 3 : 2,
-  SPLIT = arrow_split(BORDER, ARROW_TEAM, HELD),
-  LANE_WARPS = arrow_lane_warps(BORDER, ARROW_TEAM, HELD),
-  HALVED = arrow_halved(BORDER, HELD),
+  IS_HALVED = arrow_is_halved(BORDER, HELD, ARROW_ALONE),
+  TOGETHER = IS_HALVED && PRODUCTS == 3 ? 3 : 2, /* products in one pass over the rows */
+  SPLIT = arrow_split(BORDER, ARROW_TEAM, HELD, ARROW_ALONE),
+  LANE_WARPS = arrow_lane_warps(BORDER, ARROW_TEAM, HELD, ARROW_ALONE),
   ENTRIES = border_sums(BORDER),
   MOST_LANES = LANE_WARPS < 4 ? 16 : 8 /* lanes of a warp */
 };
-/* All warps come to the barrier of group_write(): a block of a cluster has a lane for each. */
-static_assert(!HALVED ||
-                  (SPLIT == 1 && PRODUCTS <= TOGETHER && LANE_WARPS <= ARROW_LANES / ARROW_BLOCKS),
-              "arrow_types.h");
+static_assert(!IS_HALVED || PRODUCTS <= TOGETHER, "all warps come once to group_write()");
 
 /* Position of a product: line i of 16 rows, column j of 8.  Products are numbered line by line. */
 struct product {
@@ -140,25 +136,25 @@ static __device__ inline void products_write(double *to, int pass, const double 
     struct product p = product_of(pass * TOGETHER + v / 4);
     int i = 16 * p.i + v % 4 / 2 * 8 + lane / 4, j = 8 * p.j + lane % 4 * 2 + v % 2;
     if (pass * TOGETHER + v / 4 >= PRODUCTS) break;
-    double *at = NULL, own = sum[v / 4][v % 4];
+    double own = sum[v / 4][v % 4];
     if (BORDER % 16 == 0 && j == BORDER && i < BORDER)
-      at = to + sum_at(BORDER, i);
+      to[sum_at(BORDER, i)] = plus ? own + to[sum_at(BORDER, i)] : own;
     else if (i <= BORDER && j <= i && j < BORDER)
-      at = to + sum_at(i, j);
-    if (at) *at = plus ? own + *at : own;
+      to[sum_at(i, j)] = plus ? own + to[sum_at(i, j)] : own;
   }
 }
 
-/* Write the products of group `number` of `groups`; contains a barrier if these are halved. */
+/* Write the sums of group `number` of warps, whose place is at `to`.  Halved sums are written to
+ * the places of the lower half, with a barrier. */
 static __device__ inline void group_write(double *to, int pass, const double sum[TOGETHER][4],
-                                          int number, int groups)
+                                          int number)
 {
-  int half = groups / 2;
-  if (!HALVED) products_write(to + number * ENTRIES, pass, sum, 0);
-  if (!HALVED) return;
-  if (number >= half) products_write(to + (number - half) * ENTRIES, pass, sum, 0);
+  const int half = LANE_WARPS / 2;
+  if (!IS_HALVED) products_write(to, pass, sum, 0);
+  if (!IS_HALVED) return;
+  if (number >= half) products_write(to - half * ENTRIES, pass, sum, 0);
   __syncthreads();
-  if (number < half) products_write(to + number * ENTRIES, pass, sum, 1);
+  if (number < half) products_write(to, pass, sum, 1);
 }
 
 /* The rows of lane `own` of the block. */
@@ -172,15 +168,17 @@ static __device__ inline struct chain chain_of(const struct rows *r, int n, int 
   return c;
 }
 
-/* sum[0] <- a pass over the one or two lanes of a warp: `number` and number + warps. */
-static __device__ inline void pass_add(double sum[2][TOGETHER][4], int pass, const struct rows *r,
-                                       int n, int part, int number, int warps)
+/* A pass over the one or two lanes of a warp: `number` and number + warps. */
+static __device__ inline void pass_add(double *to, int pass, const struct rows *r, int n, int part,
+                                       int number, int warps)
 {
   int two = 1 << r->shift > warps;
+  double sum[2][TOGETHER][4];
   struct chain c[2] = {chain_of(r, n, part, number),
                        chain_of(r, n, part, number + (two ? warps : 0))};
   lanes_add(sum, pass, c, two);
   if (two) products_plus(sum[0], sum[1]);
+  group_write(to, pass, sum[0], number);
 }
 
 /* sum[0] <- the sum of four of the lanes of a warp.  With `each` lanes per warp, these are
@@ -213,25 +211,26 @@ static __device__ inline void four_add(double sum[4][TOGETHER][4], int pass, con
   products_plus(sum[0], sum[2]);
 }
 
-/* sum[0] <- a pass over the four or eight lanes of a warp, four at a time, so that waiting for one
- * is hidden by the others.  In this order the tree keeps only one sum. */
-static __device__ inline void fours_add(double sum[4][TOGETHER][4], int pass, const struct rows *r,
-                                        int n, int part, int number)
+/* A pass over the four or eight lanes of a warp, four at a time, so that waiting for one is hidden
+ * by the others.  In this order the tree keeps only one sum. */
+static __device__ inline void fours_add(double *to, int pass, const struct rows *r, int n, int part,
+                                        int number)
 {
-  double kept[TOGETHER][4];
+  double sum[4][TOGETHER][4], kept[TOGETHER][4];
   four_add(sum, pass, r, n, part, number, 0);
   if (1 << r->shift == 8 * LANE_WARPS) {
     products_copy(kept, sum[0]);
     four_add(sum, pass, r, n, part, number, 1);
     products_plus(sum[0], kept);
   }
+  group_write(to, pass, sum[0], number);
 }
 
-/* sum[0] <- a pass over the sixteen lanes of a warp. */
-static __device__ inline void sixteen_add(double sum[4][TOGETHER][4], int pass,
-                                          const struct rows *r, int n, int part, int number)
+/* A pass over the sixteen lanes of a warp. */
+static __device__ inline void sixteen_add(double *to, int pass, const struct rows *r, int n,
+                                          int part, int number)
 {
-  double kept[2][TOGETHER][4];
+  double sum[4][TOGETHER][4], kept[2][TOGETHER][4];
 #pragma unroll 1
   for (int turn = 0; turn < 4; turn++) {
     four_add(sum, pass, r, n, part, number, turn >> 1 | (turn & 1) << 1);
@@ -240,10 +239,11 @@ static __device__ inline void sixteen_add(double sum[4][TOGETHER][4], int pass,
     if (turn == 1) products_copy(kept[1], sum[0]);
     products_copy(kept[0], sum[0]);
   }
+  group_write(to, pass, sum[0], number);
 }
 
 /* to[..][ENTRIES] <- the sums of the block's lanes, which are every parts-th lane of the system
- * from `part` on.  A single warp writes its sums to their places in S.  Returns the number of such
+ * from `part` on.  A single warp writes its sums to their places in S.  Returns the number of these
  * sets of sums.  The remaining levels of the tree are left to tree_of(). */
 static __device__ inline int products_add(double *to, const struct rows *r, int n, int part)
 {
@@ -252,16 +252,14 @@ static __device__ inline int products_add(double *to, const struct rows *r, int 
 #pragma unroll
   for (int pass = 0; pass < (PRODUCTS + TOGETHER - 1) / TOGETHER; pass++)
     if (number < warps && warp % SPLIT == pass % SPLIT) {
-      double sum[4][TOGETHER][4];
       if (MOST_LANES == 16 && lanes == 16 * LANE_WARPS)
-        sixteen_add(sum, pass, r, n, part, number);
+        sixteen_add(to + number * ENTRIES, pass, r, n, part, number);
       else if (lanes >= 4 * LANE_WARPS)
-        fours_add(sum, pass, r, n, part, number);
+        fours_add(to + number * ENTRIES, pass, r, n, part, number);
       else
-        pass_add(sum, pass, r, n, part, number, warps);
-      group_write(to, pass, sum[0], number, warps);
+        pass_add(to + number * ENTRIES, pass, r, n, part, number, warps);
     }
-  return warps >> HALVED;
+  return warps >> IS_HALVED;
 }
 
 /* The tree of (N.12) over `count` sums, a power of two up to 8: those of warps, or of blocks. */

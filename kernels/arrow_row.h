@@ -3,7 +3,8 @@
  * N.8), its step (N.11), its pivots (N.13).
  *
  * The including file may define ARROW_HELD > 0: threads then hold the factors of their rows in
- * registers, and H has no space in a row.
+ * registers, and H has no space in a row.  It may define ARROW_ALONE as 1: rows::shift and pad are
+ * constants, and a block has whole systems.
  *
  * -D ARROW_D, ARROW_K */
 #ifndef ARROW_ROW_H
@@ -17,6 +18,9 @@
 #ifndef ARROW_HELD
 #define ARROW_HELD 0
 #endif
+#ifndef ARROW_ALONE
+#define ARROW_ALONE 0
+#endif
 
 enum {
   FRAME = ARROW_D,
@@ -24,11 +28,13 @@ enum {
   HELD = ARROW_HELD,
   ROW = arrow_row_reals(FRAME, BORDER, HELD),
   TRIANGLE = FRAME * (FRAME + 1) / 2,
-  U_AT = FRAME * BORDER,              /* offset of u in a row */
-  L_AT = U_AT + FRAME,                /* offset of L */
-  PIVOTS = arrow_pivots(FRAME, HELD), /* pivots of a row that are not behind its L */
-  COLUMNS = BORDER + 1,               /* columns of Y, and u */
-  AT_ONCE = HELD         ? (BORDER <= ARROW_FEW ? 6 : 8)
+  U_AT = FRAME * BORDER, /* offset of u in a row */
+  L_AT = U_AT + FRAME,   /* offset of L */
+  COLUMNS = BORDER + 1,  /* columns of Y, and u */
+  IS_TINY = arrow_is_tiny(FRAME, BORDER, ARROW_ALONE),
+  PIVOTS = arrow_pivots(FRAME, BORDER, ARROW_ALONE), /* pivots of a row that do not follow its L */
+  AT_ONCE = IS_TINY      ? 5
+            : HELD       ? (BORDER <= ARROW_FEW ? 6 : 8)
             : FRAME <= 2 ? 4
             : FRAME <= 4 ? 2
                          : 1 /* columns done together, to hide latency */
@@ -48,7 +54,7 @@ static __device__ inline double *row_at(const struct rows *r, int q)
 /* Pivot j of row q. */
 static __device__ inline double *pivot_at(const struct rows *r, int q, int j)
 {
-  return j < PIVOTS ? r->pivots + q * PIVOTS + j : row_at(r, q) + (L_AT + TRIANGLE + j - PIVOTS);
+  return j < PIVOTS ? r->pivots + (q * PIVOTS + j) : row_at(r, q) + (L_AT + TRIANGLE + j - PIVOTS);
 }
 
 /* Index of entry (i, j), i >= j, of a packed factor. */
@@ -92,7 +98,15 @@ static __device__ inline void part_order(const struct rows *to, const double *fr
   const int wide = FRAME % 2 ? 1 : 2, pieces = size / wide, team = ARROW_TEAM;
   const int width = pieces ? pieces : 1, step = team / width;
   int thread = threadIdx.x % ARROW_TEAM;
-  if (pieces > 0 && team % width == 0) { /* a thread copies the same piece of every row */
+  if (IS_TINY && pieces > 0 && team % width == 0 && step % ARROW_LANES == 0) {
+    /* The same, and from row to row by whole rounds, so that both addresses grow by constants. */
+    int q = thread / width, at = thread % width * wide;
+    const double *here = from + (q * size + at);
+    double *there = row_at(to, q) + (place + at);
+#pragma unroll 4
+    for (; q < count; q += step, here += step * size, there += row_at(to, step) - to->at)
+      piece_order(there, here);
+  } else if (pieces > 0 && team % width == 0) { /* a thread copies the same piece of every row */
     int q = thread / width, at = thread % width * wide;
     const double *here = from + (q * size + at);
     double *there = to->at + (place + at);
@@ -224,11 +238,9 @@ static __device__ inline int rows_decompose(double *const *at, int rows, double 
   return plain;
 }
 
-/* Write pivot j of a row whose factor is at `l`, unless `first`, where its first pivots are, is
- * NULL. */
+/* Write pivot j of a row: its first pivots are at `first`, its factor at `l`. */
 static __device__ inline void pivot_write(double *first, double *l, int j, double pivot)
 {
-  if (!first) return;
   if (j < PIVOTS)
     first[j] = pivot;
   else
@@ -255,7 +267,7 @@ static __device__ __noinline__ int row_divide(double *h, double *pivots, double 
       for (int i = j; i < FRAME; i++)
         l[packed(i, j)] = fma(-l[packed(j, p)], l[packed(i, p)], l[packed(i, j)]);
     double pivot = l[packed(j, j)], root = sqrt(pivot);
-    pivot_write(pivots, h, j, pivot);
+    if (pivots) pivot_write(pivots, h, j, pivot);
     if (!is_good(pivot)) found |= ROW_BAD;
     if (!is_usual(pivot)) found &= ~ROW_USUAL;
 #pragma unroll

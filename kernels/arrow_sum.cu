@@ -28,7 +28,7 @@ enum {
   SHIFT = SUM_LANES == 4 ? 2 : 3,        /* log2 of SUM_LANES */
   LOT = arrow_stage_rows(FRAME, BORDER), /* rows in shared memory at a time */
   LOT_REALS = arrow_subbatch_reals(FRAME, BORDER, MMA),
-  PIVOTS_AT = LOT_REALS - LOT * PIVOTS,
+  PIVOTS_AT = LOT_REALS - LOT * FRAME,
   PAD = MMA ? arrow_pad(FRAME, BORDER, 0, SUM_LANES) : 0,
   TELL_AT_ONCE = !MMA, /* report a bad pivot at once; with tiles there is no register to keep it */
   /* Blocks on a multiprocessor, such that the compiler does not spill registers. */
@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     __syncthreads();
 #pragma unroll 1
     for (int q = threadIdx.x; q < count; q += THREADS) {
-      double *own = row_at(&now, q), *factor = own + L_AT, *pivots = now.pivots + q * PIVOTS;
+      double *own = row_at(&now, q), *factor = own + L_AT, *pivots = now.pivots + q * FRAME;
       if (!TELL_AT_ONCE)
         bad |= rows_whiten(&own, &factor, &pivots, 1, atom.ridge_t);
       else if (rows_whiten(&own, &factor, &pivots, 1, atom.ridge_t))

@@ -12,11 +12,11 @@
  *
  * In shared memory a row is
  *     Y [k][d], u [d], L packed by columns
- * in place of B, g, H.  Rows are padded so that neighbouring rows have no bank conflict.  The last
- * pivots of a row follow its L, where H leaves room for them; the first ones, [n] of
- * arrow_pivots(), follow the rows.  If threads of arrow.cu can hold the factors of all rows, L is
- * in registers instead.  u is column k of an extended Y, so the sums T and w of (N.9) are one
- * triangle of k + 1 columns.
+ * in place of B, g, H.  Rows are padded so that neighbouring rows have no bank conflict.  The
+ * pivots [n][d] follow the rows; in the form arrow_is_tiny() only the first one of each row does,
+ * and the second one, if d = 2, follows L, where H leaves room for it.  If threads of arrow.cu can
+ * hold the factors of all rows, L is in registers instead.  u is column k of an extended Y, so the
+ * sums T and w of (N.9) are one triangle of k + 1 columns.
  *
  * A short system of d = 1 is solved in the registers of a warp (arrow_lanes.cu).  A system whose
  * rows fit in shared memory is solved by arrow.cu, which reads it once; a cluster of blocks may
@@ -42,6 +42,7 @@ enum {
   ARROW_MAX_ROUNDS = 7, /* rows of a lane in registers (arrow_lanes.cu) */
   ARROW_BLOCKS = 8,     /* the most blocks of a cluster */
   ARROW_CLUSTER_ROWS = 2048,   /* of ARROW_BLOCKS blocks that hold no factors */
+  ARROW_TINY_BLOCKS = 7,       /* that a multiprocessor can run in the form arrow_is_tiny() */
   ARROW_STAGE_BYTES = 48 << 10 /* about the bytes of rows in shared memory at a time */
 };
 
@@ -84,11 +85,21 @@ HOST_DEVICE int arrow_row_reals(int d, int k, int held)
   return d % 2 ? reals | 1 : reals + (reals % 4 ? 0 : 2);
 }
 
-/* Pivots of a row that have no room behind its packed factor. */
-HOST_DEVICE int arrow_pivots(int d, int held)
+/* Are the strides of arrow.cu constants, because one block has the system?  For other teams and
+ * larger borders this is not faster. */
+HOST_DEVICE int arrow_is_alone(int k, int team, int mma, int blocks)
 {
-  int room = held ? 0 : d * (d - 1) / 2;
-  return room < d ? d - room : 0;
+  return mma && team == ARROW_BLOCK && blocks == 1 && k <= 16;
+}
+
+/* The form of small borders: pivots take little room, so that ARROW_TINY_BLOCKS fit. */
+HOST_DEVICE int arrow_is_tiny(int d, int k, int alone)
+{
+  return alone && d <= 2 && k <= 4;
+}
+HOST_DEVICE int arrow_pivots(int d, int k, int alone)
+{
+  return arrow_is_tiny(d, k, alone) ? 1 : d;
 }
 
 /* Layout of the Schur complement: by columns, with the right side as row k.  Four columns at a time
@@ -147,12 +158,10 @@ HOST_DEVICE int arrow_border_reals(int k, int sums, int blocks)
   return arrow_border_room(k, sums) + arrow_step_reals(k) + 2 * blocks;
 }
 
-/* Reals of `rows` rows and their pivots; sums read past the last row, by less than a tile, or than
- * 16 reals if they are products. */
+/* Reals of `rows` rows and their pivots; sums read past the last row, by less than a tile. */
 HOST_DEVICE int arrow_rows_reals(int d, int k, int tile, int rows)
 {
-  int beyond = tile * d < 16 ? 16 : tile * d;
-  return rows * arrow_row_reals(d, k, 0) + beyond + rows * arrow_pivots(d, 0);
+  return rows * arrow_row_reals(d, k, 0) + tile * d + rows * d;
 }
 
 /* Rows per lane that arrow_lanes.cu holds in registers; 0: it does not solve this system. */
@@ -181,9 +190,6 @@ HOST_DEVICE int arrow_resident_blocks(int k)
 {
   return k <= ARROW_FEW ? 5 : 3;
 }
-enum {
-  ARROW_TINY_BLOCKS = 7
-}; /* the same for d of 1 or 2 and k up to 4, with factors in the rows */
 HOST_DEVICE int arrow_resident_rows(int held)
 {
   return held * ARROW_BLOCK;
@@ -210,27 +216,28 @@ HOST_DEVICE int arrow_rows_of(int n, int part, int shift)
   return (n / ARROW_LANES << shift) + (left > 0 ? (left + parts - 1) >> (5 - shift) : 0);
 }
 
-/* split: warps that share the products of a lane.  lane_warps: groups of warps with different
- * lanes.  halved: the upper half of these groups adds its sums to those of the lower half, so that
- * sums take less room. */
-HOST_DEVICE int arrow_split(int k, int team, int held)
+/* halved: every warp makes all products of its lanes, and the upper half of the warps adds its sums
+ * to those of the lower half, so that sums take less room.  split: warps that share the products of
+ * a lane.  lane_warps: groups of warps with different lanes. */
+HOST_DEVICE int arrow_is_halved(int k, int held, int alone)
 {
-  if (held) return k > 16 ? 4 : 1; /* so that sums take less room */
+  return held && alone && k > ARROW_FEW;
+}
+HOST_DEVICE int arrow_split(int k, int team, int held, int alone)
+{
+  if (arrow_is_halved(k, held, alone)) return 1;
+  if (held) return k > 16 ? 4 : k > ARROW_FEW ? 2 : 1; /* so that sums take less room */
   return k > 16 && team > 128 ? 2 : 1;
 }
-HOST_DEVICE int arrow_halved(int k, int held)
+HOST_DEVICE int arrow_lane_warps(int k, int team, int held, int alone)
 {
-  return held && k > ARROW_FEW && k <= 16;
-}
-HOST_DEVICE int arrow_lane_warps(int k, int team, int held)
-{
-  return team / WARP / arrow_split(k, team, held);
+  return team / WARP / arrow_split(k, team, held, alone);
 }
 
 /* Reals of the warps' sums.  Those of a single warp are in the places of S. */
-HOST_DEVICE int arrow_sums_reals(int k, int team, int held)
+HOST_DEVICE int arrow_sums_reals(int k, int team, int held, int alone)
 {
-  int warps = arrow_lane_warps(k, team, held) >> arrow_halved(k, held);
+  int warps = arrow_lane_warps(k, team, held, alone) >> arrow_is_halved(k, held, alone);
   return warps == 1 ? arrow_columns_reals(k) : warps * border_sums(k);
 }
 
@@ -246,11 +253,12 @@ HOST_DEVICE struct arrow_layout arrow_layout_of(int d, int k, int team, int mma,
                                                 int blocks, int n)
 {
   struct arrow_layout l = {5, 0, 0, 0, 0, 0};
+  int alone = arrow_is_alone(k, team, mma, blocks);
   int products = mma && team > WARP, rounds = (n + ARROW_LANES - 1) / ARROW_LANES;
-  int sums = products ? arrow_sums_reals(k, team, held) : 0;
+  int sums = products ? arrow_sums_reals(k, team, held, alone) : 0;
   while (blocks >> (5 - l.shift) > 1) l.shift--;
   l.pad = products ? arrow_pad(d, k, held, 1 << l.shift) : 0;
-  int rows = arrow_rows_of(n, 0, l.shift), pivots = rows * arrow_pivots(d, held);
+  int rows = arrow_rows_of(n, 0, l.shift), pivots = rows * arrow_pivots(d, k, alone);
   /* Sums read past the last row: products less than 16 reals, which pivots may cover. */
   int beyond = !products ? arrow_tile(d, k, team) * d : pivots < 16 ? 16 - pivots : 0;
   l.pivots = rows * arrow_row_reals(d, k, held) + (rounds > 1 ? rounds - 1 : 0) * l.pad + beyond;

@@ -38,7 +38,7 @@ static void check_choices(void)
       {1, 1, 200, 32, 1, 0, 7},    {1, 4, 200, 32, 1, 0, 7},    {1, 4, 225, 32, 1, 0, 0},
       {2, 4, 20, 32, 1, 0, 0},     {2, 4, 256, 128, 1, 0, 0},   {2, 8, 256, 128, 1, 2, 0},
       {2, 8, 257, 128, 2, 2, 0},   {2, 5, 120, 128, 1, 2, 0},   {1, 8, 256, 128, 1, 0, 0},
-      {2, 8, 512, 128, 2, 2, 0},   {2, 8, 513, 128, 4, 2, 0},   {2, 8, 2048, 128, 8, 2, 0},
+      {2, 8, 512, 128, 2, 2, 0},   {2, 8, 513, 256, 1, 0, 0},   {2, 8, 2048, 256, 4, 0, 0},
       {2, 8, 2049, 256, 4, 0, 0},  {2, 8, 2500, 0, 1, 0, 0},    {2, 8, 5000, 0, 1, 0, 0},
       {2, 9, 2000, 256, 8, 0, 0},  {2, 9, 2049, 0, 1, 0, 0},    {2, 10, 256, 128, 1, 0, 0},
       {2, 11, 256, 128, 1, 2, 0},  {2, 16, 20, 32, 1, 0, 0},    {2, 16, 256, 128, 1, 2, 0},
@@ -62,8 +62,8 @@ static void check_choices(void)
 }
 
 /* Forms that hold factors are those of arrow_resident(), and only on 9.0; of their blocks
- * arrow_resident_blocks() fit, of small borders ARROW_TINY_BLOCKS, and two of all others that have
- * a block. */
+ * arrow_resident_blocks() fit, of arrow_is_tiny() ARROW_TINY_BLOCKS, and two of all others that
+ * have a block. */
 static void check_room(void)
 {
   static const gidx rows[] = {1, 64, 127, 200, 256, 257, 500, 512, 1000, 1024, 2000, 2048, 5000};
@@ -87,7 +87,8 @@ static void check_room(void)
   for (idx k = 1; k <= 4; k++) {
     struct subbatch_form f = form_of(90, 2, k, 256);
     int bytes = bytes_of(&f, 256);
-    ok(f.team == ARROW_BLOCK && ARROW_TINY_BLOCKS * (bytes + RESERVED) <= ALL,
+    int alone = arrow_is_alone(f.k, f.team, f.mma, f.blocks);
+    ok(arrow_is_tiny(f.d, f.k, alone) && ARROW_TINY_BLOCKS * (bytes + RESERVED) <= ALL,
        "d = 2, k = %d, 256 rows: %d bytes, %d times", k, bytes, ARROW_TINY_BLOCKS);
   }
   claim_end();

@@ -201,8 +201,8 @@ static void borders_test(void)
   claim_end();
 }
 
-/* More systems than are in work at a time, whose last pivots are behind the factors of their rows:
- * of two for d = 2, all for d = 3.  Lengths are few rounds of lanes and some rows. */
+/* More systems than are in work at a time.  For d = 2 the second pivot of a row follows its factor,
+ * for d = 3 none does.  Lengths are few rounds of lanes and some rows. */
 static void pivots_test(void)
 {
   static const idx shapes[][2] = {{2, 4}, {2, 1}, {1, 4}, {3, 4}};

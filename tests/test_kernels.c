@@ -113,9 +113,9 @@ static void add_arrow(enum kernel_name name, int architecture)
                                  .mma = architecture == 90,
                                  .rounds = arrow_rounds(uses[u].d, uses[u].k, 200)};
     if (name == KERNEL_ARROW_LANES && shape.rounds == 0) continue;
-    int has_clusters = name == KERNEL_ARROW && shape.mma && uses[u].team != WARP;
     int held = shape.mma && uses[u].team == ARROW_BLOCK ? arrow_resident(uses[u].d, uses[u].k) : 0;
-    for (shape.alone = !has_clusters; shape.alone <= 1; shape.alone++) {
+    int alone = arrow_is_alone(uses[u].k, uses[u].team, shape.mma, 1) && name == KERNEL_ARROW;
+    for (shape.alone = 0; shape.alone <= alone; shape.alone++) {
       shape.held = 0;
       if (uses[u].team != ARROW_BLOCK || uses[u].k <= 10) form_add(name, architecture, &shape);
       shape.held = held;

@@ -89,7 +89,7 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
     if (f->team == LOT_DECLINED) continue;
     int team = f->team == LOT_LONG ? 0 : f->team == WARP ? 1 : f->team == ARROW_BLOCK ? 2 : 3;
     if (f->held) team = 4;
-    if (f->blocks > 1) team += 5;
+    if (arrow_is_alone(f->k, f->team, f->mma, f->blocks)) team += 5;
     if (f->rounds) team = 9 + f->rounds;
     char *loaded = &s->arrow->loaded[f->d][f->k][team];
     if (*loaded) continue;

@@ -15,9 +15,8 @@ static int form_bytes(const struct subbatch_form *f, idx n)
 
 /* Choose arrow.cu with factors held in registers, if threads can hold all of them and a
  * multiprocessor can run arrow_resident_blocks().  It takes as few blocks as possible.  But where
- * one warp adds all lanes of a block, these must be at most 16,
- * so a single block, with 32 lanes, is refused.  Returns 0 and changes nothing if there is no such
- * form. */
+ * one warp adds all lanes of a block, these must be at most 16, so a single block, with 32 lanes,
+ * is refused.  Returns 0 and changes nothing if there is no such form. */
 static int form_hold(const struct cuda_state *s, struct subbatch_form *f, idx n)
 {
   struct subbatch_form h = *f;
@@ -25,8 +24,9 @@ static int form_hold(const struct cuda_state *s, struct subbatch_form *f, idx n)
   h.team = ARROW_BLOCK;
   h.held = arrow_resident(f->d, f->k);
   if (!h.mma || !h.held) return 0;
-  int all_lanes = arrow_lane_warps(h.k, h.team, h.held) == 1;
-  for (h.blocks = 1; h.blocks <= ARROW_BLOCKS; h.blocks *= 2) {
+  int all_lanes = arrow_lane_warps(h.k, h.team, h.held, 0) == 1;
+  int most_blocks = f->k <= ARROW_FEW ? 2 : ARROW_BLOCKS; /* more are not faster there */
+  for (h.blocks = 1; h.blocks <= most_blocks; h.blocks *= 2) {
     if (n > h.blocks * arrow_resident_rows(h.held) || form_bytes(&h, n) > most) continue;
     if (all_lanes && h.blocks == 1) return 0;
     *f = h;
@@ -71,7 +71,8 @@ struct kernel_shape subbatch_shape_of(const struct subbatch_form *form)
                                .k = form->k,
                                .team = form->team,
                                .held = form->held,
-                               .alone = form->blocks == 1,
+                               .alone =
+                                   arrow_is_alone(form->k, form->team, form->mma, form->blocks),
                                .rounds = form->rounds,
                                .mma = form->mma,
                                .top_k = 1};

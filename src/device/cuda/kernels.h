@@ -164,7 +164,7 @@ struct kernel_shape {
   idx d, top_k;
   idx k, team;         /* arrow systems: size of the border, and threads of a system in arrow.cu */
   int held;            /* arrow.cu: rows per thread in registers, arrow_resident() or 0 */
-  int alone;           /* arrow.cu: a system has one block, no cluster */
+  int alone;           /* arrow.cu: arrow_is_alone() */
   int rounds;          /* arrow_lanes.cu: arrow_rounds() */
   idx head_d, head_dv; /* attention and mixers: columns of q and k, and of v */
   int cells, capped, few; /* attention: CELLS_F32 and so on, 1 with a soft cap, few_rows() */
