@@ -14,15 +14,15 @@
 
 struct shared {
   struct rows_shared rows;
-  double pivot[2];
+  double pivot;      /* the first one of a leaf */
+  double next[2][2]; /* of the row of the next pivot: its entries of this column and the next */
 };
 
-/* x / root.l, with the bits of a division. */
-static __device__ inline double entry_of(double x, const struct root *root)
+/* May x be divided by the root with root_quotient()? */
+static __device__ inline int is_quick(double x, const struct root *root)
 {
   int is_zero = __double_as_longlong(x) == 0; /* entries above the diagonal */
-  if (root->is_usual & (is_usual(x) | is_zero)) return root_quotient(x, root);
-  return x / root->l;
+  return root->is_usual & (is_usual(x) | is_zero);
 }
 
 /* A thread's row: columns of the panel from `first` on, of which `has` exist, and where the
@@ -34,32 +34,57 @@ struct line {
 };
 
 /* Finish columns of all rows in registers, FACTOR_STEP at a time: short code, since every launch
- * loads it.  The row of the next pivot gets that pivot before other rows are updated by this
- * column.  Returns the number of finished columns, or the first bad one. */
+ * loads it.  Returns the number of finished columns, or the first bad one.
+ *
+ * The chain of pivots decides the time, so no link of it waits for a barrier.  Every thread has the
+ * entries `below` and `corner` of the next pivot's row, which that row stored before the barrier of
+ * the column before; from them it computes the next pivot, `after`, for itself.  Its root is begun,
+ * and quotients are made, before it is known whether their short forms hold. */
 static __device__ inline int leaf_factor(double leaf[FACTOR_LEAF], struct shared *s,
                                          const struct line *line, double *pivots)
 {
-  int thread = threadIdx.x, first = line->first;
-  if (thread == first) s->pivot[0] = leaf[0];
+  int thread = threadIdx.x, first = line->first, writes = pivots && thread == 0;
+  double *to = line->to + first * line->stride;
+  if (thread == first) s->pivot = leaf[0];
+  if (thread == first + 1) s->next[0][0] = leaf[0], s->next[0][1] = leaf[1];
   __syncthreads();
+  double pivot = s->pivot, below = s->next[0][0], corner = s->next[0][1];
+  struct root root = root_of(pivot);
+  double quick = root_quotient(leaf[0], &root), quick_below = root_quotient(below, &root);
 #pragma unroll 1
   for (int at = 0; at < FACTOR_LEAF; at += FACTOR_STEP) {
 #pragma unroll
     for (int u = 0; u < FACTOR_STEP; u++) {
-      int c = at + u, column = first + c;
-      if (c == line->columns) return c;
-      double pivot = s->pivot[u % 2];
-      if (pivots && thread == 0) pivots[column] = pivot;
-      if (!(pivot > 0 && pivot <= LARGEST)) return c;
-      struct root root = root_of(pivot);
-      if (!root.is_usual) root.l = sqrt(pivot);
-      leaf[u] = thread == column ? root.l : entry_of(leaf[u], &root);
+      int c = at + u, column = first + c, is_last = c + 1 == FACTOR_LEAF;
+      double after = fma(-quick_below, quick_below, corner), estimate = root_estimate(after);
+      int is_good = (pivot > 0) & (pivot <= LARGEST), is_there = c < line->columns;
+      double *next = s->next[(u + 1) % 2];
+      if (writes & is_there) pivots[column] = pivot;
+      if (!(is_good & is_there)) return c;
+      if (!(is_quick(leaf[u], &root) & is_quick(below, &root))) {
+        if (!root.is_usual) root.l = sqrt(pivot);
+        if (!is_quick(leaf[u], &root)) quick = leaf[u] / root.l;
+        if (!is_quick(below, &root)) quick_below = below / root.l;
+        after = fma(-quick_below, quick_below, corner);
+        estimate = root_estimate(after);
+      }
+      leaf[u] = thread == column ? root.l : quick;
       if (thread < FACTOR_WIDTH) s->rows.l[column][thread] = leaf[u];
-      if (thread == column + 1) s->pivot[(u + 1) % 2] = fma(-leaf[u], leaf[u], leaf[u + 1]);
+      if (thread == column + 2) {
+        next[0] = fma(-leaf[u], quick_below, leaf[u + 1]);
+        next[1] = fma(-leaf[u], leaf[u], leaf[u + 2]);
+      }
       __syncthreads();
+      below = is_last ? 0 : next[0];
+      corner = is_last ? 1 : next[1];
+      pivot = after;
+      root = root_from(after, estimate);
       leaf_update(leaf, &s->rows.l[column][first + at], u);
+      quick = root_quotient(leaf[u + 1], &root);
+      quick_below = root_quotient(below, &root);
       column_keep(&s->rows, column, leaf[u]);
-      if (c < line->has) line->to[column * line->stride] = leaf[u];
+      if (c < line->has) *to = leaf[u];
+      to += line->stride;
     }
 #pragma unroll
     for (int c = FACTOR_STEP; c < FACTOR_LEAF; c++) leaf[c - FACTOR_STEP] = leaf[c];

@@ -98,7 +98,7 @@ struct factor_args {
 enum {
   SOLVE_SHARED = 8 * (FACTOR_WIDTH * (FACTOR_WIDTH + FACTOR_LEAF) +
                       (FACTOR_WIDTH - FACTOR_LEAF) * FACTOR_THREADS),
-  FACTOR_SHARED = SOLVE_SHARED + 16
+  FACTOR_SHARED = SOLVE_SHARED + 40
 };
 
 /* Rows first .. first + width - 1 of Z, width <= FACTOR_WIDTH, in columns 0 .. first + width - 1.

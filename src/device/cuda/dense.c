@@ -137,7 +137,7 @@ static int panels_factor(struct dense *d, struct factor_args *f, idx begin, idx 
  * are needed soon. */
 static idx outer_of(idx n)
 {
-  return n <= 8192 ? FACTOR_OUTER / 2 : FACTOR_OUTER;
+  return n <= 4096 ? FACTOR_OUTER / 4 : n <= 8192 ? FACTOR_OUTER / 2 : FACTOR_OUTER;
 }
 
 /* Apply the finished columns begin .. end - 1 to everything on their right.  The columns that come
