@@ -73,22 +73,36 @@ static __device__ inline void pair_next(const struct screen_args *a, struct tile
   pair_find(a, p);
 }
 
+/* The lowest bits of a hit say which score it is. */
+enum { HIT_BITS = 7, HIT_MASK = (1 << HIT_BITS) - 1 };
+
 /* The two rows of a lane in a tile: their thresholds, and the hits that were found. */
 struct lane_rows {
   int tile; /* atom tile */
   int row[2];
   float threshold[2]; /* as measures */
   unsigned hits;      /* shared-memory address of the lane's first hit */
-  unsigned next;      /* address of the next one */
+  unsigned next[2];   /* of the next hit: of the upper row, upward; of the lower one, downward */
+  unsigned one, kept; /* 1, and ~HIT_MASK */
 };
-enum { HIT_STRIDE = WARP * 4 };
+enum { HIT_STRIDE = WARP * 4, HIT_LAST = SCREEN_HITS - 1 };
+
+/* A 1 that the compiler does not know, so that it leaves multiplications by it as they are. */
+static __device__ inline unsigned one_unknown(void)
+{
+  unsigned one;
+  asm("mov.u32 %0, %%nctaid.y;" : "=r"(one)); /* the grid is one high */
+  return one;
+}
 
 static __device__ inline struct lane_rows lane_rows_of(const struct screen_args *a,
                                                        struct shared *s, const struct tile_pair *p)
 {
   int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   unsigned hits = shared_address(&s->hits[warp][0][lane]);
-  struct lane_rows l = {p->atom_tile, {0, 0}, {0, 0}, hits, hits};
+  struct lane_rows l = {p->atom_tile, {0, 0}, {0, 0}, hits, {hits, hits + HIT_LAST * HIT_STRIDE}};
+  l.one = one_unknown();
+  l.kept = (0 - l.one) << HIT_BITS;
 #pragma unroll
   for (int r = 0; r < 2; r++) {
     l.row[r] = p->row_tile * SCREEN_ROWS + warp * 16 + lane / 4 + 8 * r;
@@ -112,23 +126,35 @@ static __device__ inline void measures_of(const float z[EIGHTS][4], int j, int r
 }
 
 #if POSITIVE
-#define SIZE "mov.f32 size, %1; "
+#define SIZES "mov.f32 a, %2; mov.f32 b, %3;\n"
 #else
-#define SIZE "abs.f32 size, %1; "
+#define SIZES "abs.f32 a, %2; abs.f32 b, %3;\n"
 #endif
 
-/* A hit in a word: the measure with 16 bits of fraction, then group, row and item in 7 bits.
- * Written in assembly, because the compiler would emit a branch, which costs more than it saves. */
-enum { HIT_MASK = (1 << 7) - 1, MAX_HITS = SCREEN_HITS - 4 /* a group adds at most four */ };
-static __device__ inline void hit_keep(struct lane_rows *l, float measure, int j, int r, int item)
+/* Hits of both rows fill the lane's words from both ends.  CLAMP groups lose hits together; each
+ * adds at most four. */
+enum { CLAMP = 2, ROOM = 4 * CLAMP - 1, MAX_HITS = SCREEN_HITS - 4 * CLAMP };
+
+/* Keep a hit of each row, if it is one: the measure with 16 bits of fraction, then group, row and
+ * item in HIT_BITS.  Written in assembly, because the compiler would emit branches, which cost more
+ * than they save.  A store reads its address late, and whatever changes that register waits for it;
+ * so each store has a copy, made by a multiplication, whose unit has least to do. */
+static __device__ inline void hits_keep(struct lane_rows *l, float upper, float lower, int j,
+                                        int item)
 {
-  unsigned hit =
-      (__float_as_uint(measure) & ~(unsigned)HIT_MASK) | (unsigned)(j << 2 | r << 1 | item);
-  asm volatile("{ .reg .pred p; .reg .f32 size; " SIZE "setp.ge.f32 p, size, %2;\n"
-               "@p st.shared.b32 [%0], %3;\n"
-               "@p add.u32 %0, %0, %4; }"
-               : "+r"(l->next)
-               : "f"(measure), "f"(l->threshold[r]), "r"(hit), "n"((int)HIT_STRIDE));
+  asm volatile("{ .reg .pred p, q; .reg .f32 a, b; .reg .b32 first, second, c, d;\n" SIZES
+               "setp.ge.f32 p, a, %4; setp.ge.f32 q, b, %5;\n"
+               "lop3.b32 first, %2, %8, %6, 0xea; lop3.b32 second, %3, %8, %7, 0xea;\n"
+               "mad.lo.u32 c, %0, %9, 0;\n"
+               "@p st.shared.b32 [c], first;\n"
+               "@p mad.lo.s32 %0, %9, %10, %0;\n"
+               "mad.lo.u32 d, %1, %9, 0;\n"
+               "@q st.shared.b32 [d], second;\n"
+               "@q mad.lo.s32 %1, %9, %11, %1; }"
+               : "+r"(l->next[0]), "+r"(l->next[1])
+               : "f"(upper), "f"(lower), "f"(l->threshold[0]), "f"(l->threshold[1]),
+                 "r"(j << 2 | item), "r"(j << 2 | 2 | item), "r"(l->kept), "r"(l->one),
+                 "n"((int)HIT_STRIDE), "n"(-(int)HIT_STRIDE));
 }
 
 static __device__ inline unsigned hit_of(const struct lane_rows *l, int i)
@@ -150,14 +176,16 @@ static __device__ inline int hit_frame(unsigned hit)
 static __device__ inline void hits_append(const struct screen_args *a, const struct lane_rows *l)
 {
   enum { TOGETHER = 4 };
-  int count = (int)(l->next - l->hits) / HIT_STRIDE;
+  int upper = (int)(l->next[0] - l->hits) / HIT_STRIDE;
+  int count = upper + HIT_LAST - (int)(l->next[1] - l->hits) / HIT_STRIDE;
 #pragma unroll 1
   for (int i = 0; __any_sync(FULL_WARP, i < count); i += TOGETHER) {
     int at[TOGETHER], row[TOGETHER];
     struct candidate c[TOGETHER];
 #pragma unroll
     for (int u = 0; u < TOGETHER; u++) {
-      unsigned hit = i + u < count ? hit_of(l, i + u) : 0;
+      int from = i + u < upper ? i + u : HIT_LAST + upper - i - u;
+      unsigned hit = i + u < count ? hit_of(l, from) : 0;
       float measure = __uint_as_float(hit & 0x7fffffffu & ~(unsigned)HIT_MASK);
       c[u].value = FRAME == 1 ? measure : sqrtf(measure);
       c[u].atom = l->tile * FRAMES_TILE + hit_frame(hit);
@@ -179,17 +207,18 @@ static __device__ inline void hits_append(const struct screen_args *a, const str
  * next products, because atomics have a long latency. */
 static __device__ inline void tile_catch(struct lane_rows *l, const float z[EIGHTS][4])
 {
-  unsigned end = l->hits + MAX_HITS * HIT_STRIDE;
+  unsigned least = l->hits + ROOM * HIT_STRIDE;
 #pragma unroll
   for (int j = 0; j < EIGHTS; j += STEP) {
     float upper[2], lower[2];
     measures_of(z, j, 0, upper);
     measures_of(z, j, 1, lower);
-    hit_keep(l, upper[0], j, 0, 0);
-    hit_keep(l, lower[0], j, 1, 0);
-    if (FRAME == 1) hit_keep(l, upper[1], j, 0, 1);
-    if (FRAME == 1) hit_keep(l, lower[1], j, 1, 1);
-    if (l->next > end) l->next = end; /* some hits are lost; hits_append() notices */
+    hits_keep(l, upper[0], lower[0], j, 0);
+    if (FRAME == 1) hits_keep(l, upper[1], lower[1], j, 1);
+    if ((j / STEP + 1) % CLAMP) continue;
+    /* Some hits are lost; hits_append() notices. */
+    if (l->next[1] < least) l->next[1] = least;
+    if (l->next[0] > l->next[1] - ROOM * HIT_STRIDE) l->next[0] = l->next[1] - ROOM * HIT_STRIDE;
   }
 }
 
