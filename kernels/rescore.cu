@@ -2,9 +2,10 @@
  * rescore: computes the exact score (N.1), its positive part, or the gate of every pair that
  * prune.cu left.
  *
- * A launch adds the terms of columns first_column to end_column - 1, and keeps sums in `values`
- * between launches.  So the pieces of all vectors that pairs share stay in the second-level cache.
- * Frames, whose gates need whole scores, take all columns in one launch.
+ * A warp adds `piece` columns to all its pairs before the next piece, and keeps sums in `values`
+ * between pieces.  Warps begin together and have equally many pairs, so they are at about the same
+ * piece, and the pieces of all vectors that pairs share stay in the second-level cache.  Frames,
+ * whose gates need whole scores, have one piece.
  *
  * grid    any number of blocks of RESCORE_WARPS warps.  Warps get equally many pairs, and do 32 of
  *         them at a time, one per lane
@@ -18,7 +19,7 @@ enum { DEPTH = 32, PITCH = DEPTH + 4 /* floats, without bank conflicts */ };
 
 /* The pair of a lane, and the warp's memory. */
 struct work {
-  int at, row, slot; /* index of the pair; its row and slot, -1: none */
+  int row, slot; /* -1: none */
   float (*vectors)[WARP * PITCH];
 };
 
@@ -68,13 +69,13 @@ static __device__ inline float columns_add(const struct screen_args *a, const st
   return z;
 }
 
-/* z <- z + products of all columns of the launch. */
+/* z <- z + products of columns from .. to - 1; from is a multiple of DEPTH. */
 static __device__ inline float score_add(const struct screen_args *a, const struct work *w,
-                                         int vector, float z)
+                                         int vector, int from, int to, float z)
 {
-  columns_order(a, w, vector, a->first_column);
-  for (int column = a->first_column; column < a->end_column; column += DEPTH) {
-    if (column + DEPTH < a->end_column)
+  columns_order(a, w, vector, from);
+  for (int column = from; column < to; column += DEPTH) {
+    if (column + DEPTH < to)
       columns_order(a, w, vector, column + DEPTH);
     else
       async_commit();
@@ -86,25 +87,36 @@ static __device__ inline float score_add(const struct screen_args *a, const stru
   return z;
 }
 
+/* Add columns from .. to - 1 to the values of 32 pairs from `first` on, of which the warp has those
+ * in front of `end`. */
+static __device__ inline void pairs_add(const struct screen_args *a, float (*vectors)[WARP * PITCH],
+                                        int first, int end, int from, int to)
+{
+  int at = first + threadIdx.x % WARP;
+  struct screen_pair none = {-1, 0}, pair = at < end ? a->pairs[at] : none;
+  struct work w = {pair.row, pair.row < 0 ? -1 : pair.slot, vectors};
+  float value = pair.row >= 0 && from ? a->values[at] : 0;
+  for (int m = 0; m < a->d; m++) {
+    float z = score_add(a, &w, m, from, to, a->d == 1 ? value : 0);
+    value = a->d == 1 ? z : m == 0 ? __fmul_rn(z, z) : __fadd_rn(value, __fmul_rn(z, z));
+  }
+  /* All values of certified rows are finite. */
+  if (a->positive && to == a->p && !(value > 0)) value = 0;
+  if (pair.row >= 0) a->values[at] = value;
+}
+
 extern "C" __global__ void __launch_bounds__(RESCORE_WARPS *WARP)
     rescore(const __grid_constant__ struct screen_args a)
 {
   __shared__ __align__(16) float vectors[RESCORE_WARPS][2][WARP * PITCH];
-  int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+  int warp = threadIdx.x / WARP;
   int pairs = a.totals->pairs < a.pairs_capacity ? a.totals->pairs : a.pairs_capacity;
   int warps = gridDim.x * RESCORE_WARPS, share = (pairs + warps - 1) / warps;
   int begin = (blockIdx.x * RESCORE_WARPS + warp) * share;
   int end = begin + share < pairs ? begin + share : pairs;
-  for (int first = begin; first < end; first += WARP) {
-    struct screen_pair none = {-1, 0}, pair = first + lane < end ? a.pairs[first + lane] : none;
-    struct work w = {first + lane, pair.row, pair.row < 0 ? -1 : pair.slot, vectors[warp]};
-    float value = pair.row >= 0 && a.first_column ? a.values[w.at] : 0;
-    for (int m = 0; m < a.d; m++) {
-      float z = score_add(&a, &w, m, a.d == 1 ? value : 0);
-      value = a.d == 1 ? z : m == 0 ? __fmul_rn(z, z) : __fadd_rn(value, __fmul_rn(z, z));
-    }
-    /* All values of certified rows are finite. */
-    if (a.positive && a.end_column == a.p && !(value > 0)) value = 0;
-    if (pair.row >= 0) a.values[w.at] = value;
+  for (int from = 0; from < a.p; from += a.piece) {
+    int to = a.p - from < a.piece ? a.p : from + a.piece;
+    for (int first = begin; first < end; first += WARP)
+      pairs_add(&a, vectors[warp], first, end, from, to);
   }
 }

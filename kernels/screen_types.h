@@ -147,7 +147,7 @@ struct screen_args {
   struct screen_pair *pairs; /* [pairs_capacity] pairs that get exact scores */
   int pairs_capacity;
   float *values;                /* [pairs_capacity] exact scores */
-  int first_column, end_column; /* columns whose terms a launch of rescore.cu adds */
+  int piece;                    /* columns that rescore.cu adds at a time, a multiple of 32; or p */
   int *start, *held;            /* [n] first pair of a row, and number of pairs */
   struct screen_totals *totals; /* zeroed before */
   int *left;                    /* [n] rows for the direct path, in any order */

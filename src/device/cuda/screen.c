@@ -21,10 +21,10 @@ enum { MAX_TILE_PAIRS = 1 << 30 }; /* so that the kernel can count them */
  * direct path. */
 enum { MAX_LEFT = 4, LAUNCH_LARGE = 256 };
 /* rescore.cu adds only some columns at a time if the vectors are much larger than the cache and
- * pairs share them.  A piece of all vectors then has at most RESCORE_BYTES and at least
- * RESCORE_COLUMNS; rows must have RESCORE_GAIN times as many columns, and entries of the lists be
- * RESCORE_GAIN times as many as vectors. */
-enum { RESCORE_BYTES = 32 << 20, RESCORE_COLUMNS = 64, RESCORE_GAIN = 4 };
+ * pairs share them.  A piece of all vectors then has about RESCORE_BYTES, since some warps are at
+ * the next one, and at least RESCORE_COLUMNS, unless these are more than RESCORE_MOST.  Rows must
+ * have RESCORE_GAIN times as many columns, and lists RESCORE_GAIN entries for each vector. */
+enum { RESCORE_BYTES = 16 << 20, RESCORE_MOST = 32 << 20, RESCORE_COLUMNS = 64, RESCORE_GAIN = 4 };
 
 /* The arguments, without the memory of a launch. */
 static void args_make(const struct route_launch *t, struct screen_args *a)
@@ -106,12 +106,14 @@ static int rows_estimate(struct route_launch *t, struct screen_args *a)
 static idx rescore_columns(const struct cuda_state *s, const struct screen_args *a)
 {
   const struct device_test *test = s->options.test;
-  gidx column = (gidx)a->slots * (gidx)sizeof(float), fit = RESCORE_BYTES / column;
+  gidx column = (gidx)a->slots * (gidx)sizeof(float);
+  gidx fit = RESCORE_BYTES / column / RESCORE_COLUMNS * RESCORE_COLUMNS;
   if (a->d > 1) return a->p;
   if (test && test->columns) return test->columns;
+  if (fit == 0) fit = RESCORE_COLUMNS;
   int is_shared = (gidx)a->n * a->top_k >= RESCORE_GAIN * (gidx)a->slots;
-  if (fit < RESCORE_COLUMNS || a->p < RESCORE_GAIN * fit || !is_shared) return a->p;
-  return (idx)fit / RESCORE_COLUMNS * RESCORE_COLUMNS;
+  if (fit * column > RESCORE_MOST || a->p < RESCORE_GAIN * fit || !is_shared) return a->p;
+  return (idx)fit;
 }
 
 /* Compute the exact scores of the pairs, and from them the lists of the certified rows. */
@@ -122,12 +124,8 @@ static int pairs_rescore(struct route_launch *t, struct screen_args *a)
                                .grid = {(unsigned)s->sizes.multiprocessors * 6, 1, 1},
                                .block = {RESCORE_WARPS * WARP, 1, 1},
                                .arguments = a};
-  idx columns = rescore_columns(s, a);
-  for (idx c = 0; c < a->p; c += columns) {
-    a->first_column = c;
-    a->end_column = a->p - c < columns ? a->p : c + columns;
-    TRY(cuda_launch(t->dev, &launch));
-  }
+  a->piece = rescore_columns(s, a);
+  TRY(cuda_launch(t->dev, &launch));
   return cuda_screen_launch(t->dev, KERNEL_SELECT_TOPK, a, a->n, 0);
 }
 
