@@ -179,6 +179,9 @@ def check_plan(folder):
     words = [f"{folder}/hole.npy", "--atoms", 1 << 17, "--holdout-share", 0, "--minibatch", 65536,
              "--threads", 1]
     joint = plan(*words, "--update", "joint")["rank_bytes"]["update"]
+    more = [*words[:2], (1 << 17) + 1, *words[3:]]
+    ok([plan(*w)["update"] for w in (words, more)] == ["joint", "conjugate"],
+       "auto by parts is the joint update up to 131,072 atoms")
     one, four = (plan(*words, "--update", "conjugate", ranks=n) for n in (1, 4))
     k, p, m = 1 << 17, 256, 65536
     ok(one["update"] == "conjugate" and joint > 8 * k * k > 50 * one["rank_bytes"]["update"],

@@ -89,9 +89,9 @@ static const struct option_row fit_rows[] = {
     {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint|conjugate", NULL,
      "how a sweep moves the atoms. atoms: each by its own system; joint: all at once by the "
      "normal equations; conjugate: all at once by conjugate gradients, on CPUs, without the "
-     "matrix of --atoms times --atoms numbers that joint needs; auto: joint with --minibatch; "
-     "without it joint if --atoms is at most 16384 and its square is at most 16 times the number "
-     "of codes of all rows, otherwise atoms",
+     "matrix of --atoms times --atoms numbers that joint needs; auto: with --minibatch joint, or "
+     "conjugate if --atoms is above 131072; without it joint if --atoms is at most 16384 and its "
+     "square is at most 16 times the number of codes of all rows, otherwise atoms",
      .effect = OPTION_BITS},
     {"passes", OPTION_INT, AT(asked.passes), "4", 1, 1000, NULL, "COUNT",
      "sweeps of the inner solver of --update joint over the atoms; steps of --update conjugate",

@@ -34,7 +34,10 @@ enum {
   FIT_PATIENCE = 5,
   FIT_HELD_MOST = 65536, /* about the most rows that are held out */
   /* The most atoms for which UPDATE_AUTO is UPDATE_JOINT: the Gram matrix then has 2 GB. */
-  FIT_JOINT_ATOMS_MOST = 16384
+  FIT_JOINT_ATOMS_MOST = 16384,
+  /* With parts UPDATE_AUTO is UPDATE_JOINT up to so many atoms, whose Gram matrix has 137 GB, and
+   * UPDATE_CONJUGATE above. */
+  FIT_PARTS_JOINT_ATOMS_MOST = 131072
 };
 
 /* Do all atoms move at once? */
