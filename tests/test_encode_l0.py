@@ -131,7 +131,7 @@ def check_changed(p):
           "parts of other rows")
 
 
-@claim("a stop while the cut is looked for saves nothing, and --resume begins there")
+@claim("a stop while the cut is looked for saves nothing, and --resume looks for it again")
 def check_counting(p):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")

@@ -102,8 +102,8 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
      "factor by which a sweep lengthens the steps of atoms: above 1, fewer sweeps reach the "
-     "same result; 0: 1.5 if --rho is at most 0.1, else 1. The factor is 1 with --minibatch, and "
-     "1 in a sweep after one that explained less of the fitted rows than the sweep before it",
+     "same result; 0: 1.5 if --rho is at most 0.1, else 1. It is always 1 with --minibatch. From "
+     "the first sweep on that explains less of the fitted rows than the one before, it is 1",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
      "largest share of the atoms that a sweep replaces. Unused atoms, and near copies of "
@@ -152,7 +152,7 @@ static const struct option_row speed_rows[] = {
     {"share", OPTION_CHOICE, AT(asked.share), "auto", 0, 0, SHARE_CHOICES, NULL,
      "the ranks of a node share the supports and codes of all rows for --update joint and "
      "conjugate (8 bytes per code), and up to 256 MB of the Gram matrix; auto: if shared memory "
-     "can be had; no: every rank has its own copy; joint on GPUs always does so. The result "
+     "can be had; no: every rank has its own copy, as always with joint on GPUs. The result "
      "has the same bits",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
@@ -203,8 +203,9 @@ static const struct option_set fit_set = {
         "which --resume can continue; after others, and always with --minibatch, state.h5.  "
         "At the end it gets supports.h5, with the codes of all rows.\n\n" STOP_SIGNALS
         ", or create a file STOP in the folder of --output.  The job ends with exit code 75 "
-        "after the current sweep.  With --update atoms it ends within the sweep, and sweep.h5 "
-        "holds the unfinished sweep.  While it encodes all rows at the end, it stops after the "
+        "after the current sweep.  With --update atoms on CPUs it ends within the sweep, and "
+        "sweep.h5 holds the unfinished sweep.  While it encodes all rows at the end, it stops "
+        "after the "
         "current block of rows.  A stop during routing, coding or the fit of another seed loses "
         "that step; --resume repeats it.\n\n"
         "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"

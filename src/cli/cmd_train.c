@@ -120,8 +120,8 @@ static const struct option_row speed_rows[] = {
      "the last save",
      .effect = OPTION_RUN},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "stop after a step once SECONDS have passed since the start; 16 steps, or fewer if they "
-     "take one second, are done in any case; --resume continues; 0: no limit",
+     "stop after a step once SECONDS have passed since the start; a run makes at "
+     "least 16 steps, or one second of steps if they are long; --resume continues; 0: no limit",
      .effect = OPTION_EXTENT},
     DRY_RUN_OPTION(AT(dry_run)),
     RATES_OPTION(AT(rates)),

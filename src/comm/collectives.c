@@ -43,8 +43,8 @@ static void unit_free(struct comm *c, MPI_Datatype *type)
   pthread_mutex_unlock(c->state->mpi);
 }
 
-/* *total <- the sum of the counts.  A failed rank may not have valid counts, unless
- * comm_proceeds(). */
+/* *total <- the sum of the counts.  If comm_proceeds() is 0, a rank has failed and its counts may
+ * be invalid: no count is read, and *total is 0. */
 static int counts_add(const struct comm *c, const idx *counts, gidx *total)
 {
   int proceeds = comm_proceeds(c);
@@ -217,9 +217,10 @@ int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit
   return comm_gather_parts(c, &part, 1);
 }
 
-/* What a rank sends to all, or receives from them.  types[r]: a datatype of its items of rank r, at
- * their positions, or one after another (places NULL); positions may be beyond MPI's int.  One item
- * of types[r], from offset 0, is sent.  The types are freed. */
+/* What a rank sends to all ranks, or receives from them.  types[r] is a datatype of all items that
+ * go to rank r, or come from it: at their positions, or one after another if there are no places.
+ * So positions may exceed MPI's int.  MPI moves one element of types[r], at offset 0.
+ * scattered_free() frees the types. */
 struct scattered {
   MPI_Datatype *types;
   int *ones, *zeros;
@@ -289,7 +290,7 @@ int comm_alltoallv_at(struct comm *c, const void *mine, const idx *send_counts, 
   if (c->size == 1)
     memcpy((char *)theirs + to * (gidx)unit, (const char *)mine + from * (gidx)unit,
            (size_t)send_counts[0] * unit);
-  else /* without items NULL: Open MPI 4.1 takes equal addresses on both sides as MPI_IN_PLACE */
+  else /* NULL if there are no items: Open MPI 4.1 takes two equal addresses for MPI_IN_PLACE */
     TRY(pairs_exchange(c, sent ? mine : NULL, send_counts, total ? theirs : NULL, recv_counts, unit,
                        offsets, bytes));
   c->bytes += (double)unit * (double)(total - recv_counts[c->rank]);
@@ -314,7 +315,7 @@ static int values_join(struct comm *c, void *values, gidx count, MPI_Datatype ty
   gidx most = imin(MAX_SUM, comm_most);
   for (gidx first = 0; first < count; first += most) {
     int part = (int)imin(count - first, most);
-    /* The values move twice, and are combined. */
+    /* Time is allowed for four times the bytes: the values go out, come back, and are combined. */
     POST_BYTES(4.0 * (double)part * sizeof(gidx),
                MPI_Iallreduce(MPI_IN_PLACE, (gidx *)values + first, part, type, op, c->state->world,
                               &request_));

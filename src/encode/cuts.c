@@ -2,7 +2,7 @@
  * A cut is the least score that is a code.  A key is the bits of a positive score, which ascend as
  * scores do.  A window is a range of keys with a count for each bin of keys (model/cuts.h).
  *
- * A sample of the rows, counted in a window over all keys, says about where the cut is.  Then all
+ * A sample of the rows, counted in a window over all keys, shows roughly where the cut is.  Then all
  * rows are counted in a window around that key, with one key per bin.  If the cut is not in it, all
  * rows are counted in the window over all keys, then in a window on the bin that has the cut. */
 #include "encode/cuts.h"
@@ -19,7 +19,7 @@
 #include "model/shuffle.h"
 
 enum {
-  SAMPLE = 16384,         /* rows, of all ranks, that say about where the cut is */
+  SAMPLE = 16384,         /* rows of all ranks that show roughly where the cut is */
   PIECE_SCORES = 1 << 22, /* of a piece of rows */
   PATIENCE = 20           /* seconds that a request to stop may wait for the end of a pass */
 };
@@ -30,12 +30,12 @@ struct pass {
   struct encode *e;
   const struct row_source *rows; /* of all ranks */
   gidx first, n;                 /* this rank's share */
-  int look;                      /* choices before the one that is looked for */
+  int look;                      /* number, from 0, of the choice whose cut is looked for */
   struct key_window *window;     /* where keys are counted; NULL: ties are looked for */
   float value;
-  gidx wanted, row, ties; /* ties still to be accepted; at the end row and ties are those of the
-                           * last accepted tie */
-  int hashes;             /* the hash terms of the rows are added to `terms` */
+  gidx wanted;    /* ties still to be accepted */
+  gidx row, ties; /* after the pass: row of the last accepted tie; accepted ties of it */
+  int hashes;     /* the hash terms of the rows are added to `terms` */
   uint64_t terms;
   struct encoder lister; /* finds the scores, for encoders whose codes are not solved */
   const float *scores;   /* scores of the piece that are in the window or may be ties */
@@ -109,8 +109,8 @@ static gidx row_end(const struct pass *pass, idx row, gidx begin)
   return is_active(pass) ? ((const gidx *)m->active.starts.host)[row + 1] : begin + m->lengths[row];
 }
 
-/* Count the ties of a piece down, to the last one that is accepted.  pass->row and pass->ties are
- * updated. */
+/* Subtract the ties of a piece from pass->wanted, until that is 0.  pass->row and pass->ties become
+ * those of the last row with an accepted tie. */
 static void ties_count(struct pass *pass, gidx first, idx n)
 {
   for (gidx i = 0, at = 0, end; i < n && pass->wanted > 0; i++, at = end) {
@@ -164,9 +164,10 @@ static int rows_pass(struct pass *pass, gidx most)
     int status = here > 0 ? piece_pass(pass, pass->first + at, (idx)here, &key) : OK;
     TRY(comm_agree_flags(c, status, key, &asked));
     if (asked)
-      return comm_agree(c, status_fail(ERR_STOPPED, __FILE__, __LINE__,
-                                       "stopped as asked, while the cut of '--l0' was looked for: "
-                                       "nothing of this run is saved, and --resume begins there"));
+      return comm_agree(
+          c, status_fail(ERR_STOPPED, __FILE__, __LINE__,
+                         "stopped as asked, while the cut of '--l0' was looked for: "
+                         "nothing of this run is saved, and --resume looks for the cut again"));
     progress_show(&progress, imin(at + each, longest) * c->size);
   }
   return OK;
@@ -193,7 +194,7 @@ static int all_keys_count(struct pass *pass, gidx most)
   return keys_count(pass, 1, 31 - WINDOW_BITS, most);
 }
 
-/* *key <- about where the cut is, by a sample of the rows. */
+/* *key <- roughly the cut, from a sample of the rows. */
 static int key_guess(struct pass *pass, int32_t *key)
 {
   struct comm *c = pass->e->c;
