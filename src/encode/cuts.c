@@ -2,9 +2,9 @@
  * A cut is the least score that is a code.  A key is the bits of a positive score, which ascend as
  * scores do.  A window is a range of keys with a count for each bin of keys (model/cuts.h).
  *
- * A sample of the rows, counted in a window over all keys, shows roughly where the cut is.  Then all
- * rows are counted in a window around that key, with one key per bin.  If the cut is not in it, all
- * rows are counted in the window over all keys, then in a window on the bin that has the cut. */
+ * A sample of the rows, counted in a window over all keys, shows roughly where the cut is.  Then
+ * all rows are counted in a window around that key, with one key per bin.  If the cut is not in it,
+ * all rows are counted in the window over all keys, then in a window on the bin that has the cut. */
 #include "encode/cuts.h"
 
 #include <math.h>
