@@ -3,8 +3,9 @@
  * scores do.  A window is a range of keys with a count for each bin of keys (model/cuts.h).
  *
  * A sample of the rows, counted in a window over all keys, shows roughly where the cut is.  Then
- * all rows are counted in a window around that key, with one key per bin.  If the cut is not in it,
- * all rows are counted in the window over all keys, then in a window on the bin that has the cut. */
+ * all rows are counted in a window around that key, with one key per bin.  If the cut is not in
+ * it, all rows are counted in the window over all keys, then in a window on the bin that has the
+ * cut. */
 #include "encode/cuts.h"
 
 #include <math.h>
