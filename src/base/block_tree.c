@@ -76,7 +76,7 @@ int block_tree_init(struct block_tree *t, struct arena *arena, idx width, gidx f
 
 void block_tree_push(struct block_tree *t, struct block_node node, const real *values)
 {
-  if (t->count == t->capacity) abort(); /* rather than write beyond the array */
+  if (t->count == t->capacity) abort(); /* do not write beyond the array */
   t->node[t->count] = node;
   if (node.present)
     memcpy(t->values + (gidx)t->count * t->width, values, (size_t)t->width * sizeof *values);

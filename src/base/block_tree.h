@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums over sum blocks (base/sums.h) that several ranks hold (N.0): nodes of a tree, which may be
- * absent.
+ * Sums (N.0) over sum blocks (base/sums.h) that are divided among several ranks.  They are nodes of
+ * a tree; a node may be absent.
  *
  * Floor: base.  Formulas: doc/numerics.md.
  *
  * A node is the sum over sum blocks index 2^level .. (index + 1) 2^level - 1.  Nodes are pushed in
  * ascending order of blocks, each beginning where the last one ended; siblings are joined at once.
- * So the nodes that are left after consecutive blocks depend only on which blocks these are.  A
- * node without rows is absent, and the sum of x and absent is x. */
+ * So the nodes that remain after a run of consecutive blocks depend only on the first and the last
+ * block.  A node without rows is absent, and the sum of x and absent is x. */
 #ifndef BASE_BLOCK_TREE_H
 #define BASE_BLOCK_TREE_H
 
 #include "base/memory.h"
 #include "base/types.h"
 
-enum { MAX_BLOCK_NODES = 104 }; /* most nodes that a run of blocks leaves: two per level */
+/* largest number of nodes that remain after a run of blocks: two per level */
+enum { MAX_BLOCK_NODES = 104 };
 
 struct block_node {
   int level;
@@ -30,17 +31,18 @@ struct block_tree {
 };
 
 /* The largest aligned node that begins at block `first` and ends at or before block `end`.
- * Repeated calls list the nodes that blocks first .. end - 1 leave once siblings are joined. */
+ * Repeated calls list the nodes that remain when blocks first .. end - 1 were pushed and siblings
+ * joined. */
 struct block_node block_node_next(gidx first, gidx end);
-/* How many nodes the `count` blocks from `first` on leave. */
+/* The number of nodes that remain after blocks first .. first + count - 1. */
 int block_nodes_count(gidx first, gidx count);
 
-/* The most nodes at any time while `count` blocks from `first` on are pushed, one by one or as the
- * nodes that parts of them leave. */
+/* The largest number of nodes at any time while blocks first .. first + count - 1 are pushed, one
+ * by one or as nodes of several blocks. */
 int block_tree_depth(gidx first, gidx count);
 
-/* An empty tree with room for so many nodes, or for `count` blocks from `first` on.  Its values
- * live in the arena. */
+/* An empty tree: block_tree_deep() makes room for `depth` nodes, block_tree_init() for blocks first
+ * .. first + count - 1.  Its values live in the arena. */
 int block_tree_deep(struct block_tree *t, struct arena *arena, idx width, int depth);
 int block_tree_init(struct block_tree *t, struct arena *arena, idx width, gidx first, gidx count);
 

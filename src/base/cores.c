@@ -15,8 +15,8 @@
 #include "base/num.h"
 #include "base/proc.h"
 
-/* *own <- all cores that the process began with, from OpenMP's places; returns 0 if there are
- * none. */
+/* *own <- all cores of OpenMP's places, which are the cores that the process began with.  Returns 0
+ * if there are no places. */
 static int binding_find(cpu_set_t *own)
 {
   CPU_ZERO(own);
@@ -37,7 +37,7 @@ int cores_thread_begin(pthread_t *thread, void *(*run)(void *argument), void *ar
   cpu_set_t own;
   pthread_attr_t attributes;
   int error = EINVAL;
-  /* If one of these fails, the thread is not bound. */
+  /* If one of these calls fails, the thread is started with the calling thread's cores. */
   if (binding_find(&own) && pthread_attr_init(&attributes) == 0) {
     error = pthread_attr_setaffinity_np(&attributes, sizeof own, &own);
     if (!error) error = pthread_create(thread, &attributes, run, argument);
@@ -64,13 +64,14 @@ void cores_find(struct cores *c)
 {
   *c = (struct cores){.quota = proc_quota("")};
   gethostname(c->host, sizeof c->host - 1);
-  c->is_placed = binding_find(&c->own); /* so this thread was bound to one of them before main() */
+  /* if there are places, OpenMP bound this thread to one before main() */
+  c->is_placed = binding_find(&c->own);
   if (!c->is_placed && sched_getaffinity(0, sizeof c->own, &c->own)) CPU_SET(0, &c->own);
   if (sched_getaffinity(getppid(), sizeof c->launcher, &c->launcher)) c->launcher = c->own;
   CPU_OR(&c->launcher, &c->launcher, &c->own);
 }
 
-/* min(cores, quota), a part of a core counting as one. */
+/* min(cores, quota), rounded up. */
 static idx cores_limit(int cores, double quota)
 {
   return (idx)fmin(cores, ceil(quota));
@@ -100,7 +101,8 @@ struct core_partition cores_partition(const struct cores *all, int processes, in
   s.used = cores_limit(CPU_COUNT(&used), own->quota);
   s.present = cores_limit(CPU_COUNT(&present), own->quota);
   part = fmin(part, own->quota / s.processes);
-  s.threads = (idx)imax(1, (gidx)(part + 1e-6)); /* + 1e-6: thirds of cores must add up to cores */
+  /* + 1e-6: three thirds of a core must add up to one core */
+  s.threads = (idx)imax(1, (gidx)(part + 1e-6));
   return s;
 }
 

@@ -17,8 +17,8 @@ struct det_pair {
 extern const struct det_pair det_pair_unit;
 struct det_pair det_pair_failed(void);
 
-/* a times b, with one rounding.  And a times a pivot, which is finite, > 0, and may be
- * subnormal. */
+/* det_pair_times() returns a times b, with one rounding.  det_pair_pivot() returns a times a pivot,
+ * which is finite and > 0, and may be subnormal. */
 struct det_pair det_pair_times(struct det_pair a, struct det_pair b);
 struct det_pair det_pair_pivot(struct det_pair a, real pivot);
 

@@ -32,8 +32,8 @@ int events_open(int fd)
   return OK;
 }
 
-/* The JSON writer puts each entry on a line of its own, indented; join them to one line.  Returns
- * its bytes. */
+/* The JSON writer puts each entry on a line of its own, indented.  Join these lines to one; returns
+ * the bytes of the joined line. */
 static size_t line_join(char *text, size_t bytes)
 {
   size_t used = 0;
@@ -58,7 +58,7 @@ static void line_write(char *text, size_t bytes)
   pthread_mutex_unlock(&lock);
 }
 
-/* Begin a line of at most `capacity` bytes in text; a longer line is dropped when it ends. */
+/* Begin a line of at most `capacity` bytes in text.  line_end() drops a longer line. */
 static int line_begin(struct json *j, char *text, size_t capacity, const char *kind)
 {
   *j = (struct json){.out = events_fd ? fmemopen(text, capacity, "w") : NULL};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Size and times are compared.  The time of the last status change finds a writer that sets the
- * modification time back.  It also changes with the number of names, which does no harm. */
+ * Size and times are compared.  The time of the last status change shows a writer that sets the
+ * modification time back.  This time also changes if a name of the file is removed, which is
+ * allowed. */
 #include "base/file_facts.h"
 
 #include <errno.h>

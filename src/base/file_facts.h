@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the system knows of an open file: shows whether a file was changed while it was read.
+ * What the system knows of an open file.  It shows whether a file was changed while it was read.
  *
  * Floor: base.
  *
- * The open file counts, not its name: a file that is replaced by rename, or removed, keeps its
- * bytes for those who have it open, and has not changed.  doc/formats.md says which changes are not
- * seen. */
+ * The open file counts, not its name.  A file that is replaced by rename, or removed, keeps its
+ * bytes for processes that have it open; this is no change.  doc/formats.md lists the changes that
+ * are not seen. */
 #ifndef BASE_FILE_FACTS_H
 #define BASE_FILE_FACTS_H
 
@@ -22,13 +22,13 @@ struct file_facts {
 };
 
 /* *facts <- the facts of an open file; path is for the message.  ERR_IO: the system does not give
- * them. */
+ * the facts. */
 int file_facts_take(int descriptor, const char *path, struct file_facts *facts);
 
 /* The same by name, following links.  ERR_IO: cannot open. */
 int file_facts_of(const char *path, struct file_facts *facts);
 
-/* ERR_IO, with what differs, if the facts of an open file have changed. */
+/* ERR_IO if the facts of an open file have changed; the message names the fact that differs. */
 int file_facts_check(int descriptor, const char *path, const struct file_facts *before);
 
 /* text[capacity] <- a time as 2026-11-22T22:10:11.123456789Z. */

@@ -3,8 +3,8 @@
  *
  * Floor: base.
  *
- * A sum does not depend on order, so ranks can add the fingerprints of the parts that they hold,
- * and two runs whose fingerprints are equal have, almost surely, equal values. */
+ * A sum does not depend on order, so ranks can add the fingerprints of the parts that they hold.
+ * If two runs have equal fingerprints, their values are almost surely equal. */
 #ifndef BASE_FINGERPRINT_H
 #define BASE_FINGERPRINT_H
 
@@ -14,7 +14,7 @@
  * first + 1, ...  Values of 16 bytes take the least time per byte. */
 uint64_t fingerprint(const void *values, gidx count, int width, gidx first);
 
-/* A hash of a byte string, for finding equal strings; here the order of the bytes matters. */
+/* A hash of a byte string, for finding equal strings.  It depends on the order of the bytes. */
 uint64_t hash64(const void *bytes, size_t length);
 
 #endif

@@ -4,8 +4,8 @@
  * Floor: base.
  *
  * Text is escaped; bytes that are not UTF-8 become U+FFFD.  A number is written with 17 digits, so
- * that reading it gives the same bits; one that is not finite is null.  The stream says whether all
- * was written. */
+ * that reading it gives the same bits; one that is not finite is null.  Ask the stream, by
+ * ferror(), whether everything was written. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -17,8 +17,8 @@
 struct json {
   FILE *out;     /* borrowed */
   int depth;     /* objects and arrays that are open */
-  int count;     /* entries so far in the innermost one; the others have at least one */
-  char close[8]; /* what closes each */
+  int count;     /* entries so far in the innermost open one; the outer ones have at least one */
+  char close[8]; /* the closing bracket of each */
 };
 
 /* Begin an object or an array.  It has a key if it is in an object; otherwise key is NULL.

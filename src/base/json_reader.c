@@ -115,7 +115,8 @@ int json_key(struct json_reader *r, char **key)
   return OK;
 }
 
-/* Skip a text, a number, a name, or the end of an object or array; and the comma after it. */
+/* Skip a string, a number, a name such as null, or the end of an object or array.  Then skip a
+ * colon after a string; otherwise, inside an object or array, a comma. */
 static int part_skip(struct json_reader *r, const char *word, int *found, int *depth)
 {
   char *text;

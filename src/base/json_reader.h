@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The parts of a JSON text, read one after another by a caller that knows what to expect.
+ * Functions that read the parts of a JSON text one after another.  The caller knows which part it
+ * expects next.
  *
  * Floor: base.
  *
@@ -12,9 +13,10 @@
 #include "base/types.h"
 
 struct json_reader {
-  const char *path, *part; /* borrowed, for messages: a file, and which part of it is read */
-  char *start, *at;        /* the text, ended by a zero; where its unread rest begins */
-  gidx offset;             /* byte of the file where the text starts */
+  /* borrowed, for messages: the file, and the name of the part of it that is read */
+  const char *path, *part;
+  char *start, *at; /* the text, ended by a zero; where its unread rest begins */
+  gidx offset;      /* byte of the file where the text starts */
 };
 
 /* Fail unless the condition holds; the message names the byte that was reached. */
@@ -25,7 +27,7 @@ struct json_reader {
 void json_blanks(struct json_reader *r);
 /* Skip blanks, and then the sign if it is there; returns 1 if it is. */
 int json_sign(struct json_reader *r, char sign);
-/* *text <- a text, decoded in place and ended by a zero. */
+/* Read a string: *text <- its characters, decoded in place and ended by a zero. */
 int json_string(struct json_reader *r, char **text);
 /* Read a whole number without a sign and without leading zeros. */
 int json_number(struct json_reader *r, gidx *number);
@@ -33,17 +35,18 @@ int json_number(struct json_reader *r, gidx *number);
 int json_decimal(struct json_reader *r, real *number);
 /* Read a key and the colon after it. */
 int json_key(struct json_reader *r, char **key);
-/* Skip a value of any kind, without checking all of it; *found <- 1 if a text in it is this
- * word. */
+/* Skip a value of any kind, without checking all of it; *found <- 1 if a string in it equals
+ * `word`. */
 int json_skip(struct json_reader *r, const char *word, int *found);
 
-/* Names that must be unique: readers of JSON differ in which of two they take. */
+/* Names that must be unique: of two equal keys some readers of JSON take the first, others the
+ * last. */
 struct json_keys {
   const char **list; /* [count], borrowed names; the list is owned */
   gidx count, capacity;
 };
 int json_keys_add(struct json_keys *k, const char *key);
-/* A name that occurs twice; NULL: none.  Sorts them. */
+/* Sorts the names.  Returns one that occurs twice; NULL: none does. */
 const char *json_keys_twice(struct json_keys *k);
 void json_keys_free(struct json_keys *k);
 

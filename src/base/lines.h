@@ -28,21 +28,22 @@ struct line_form {
   size_t bytes; /* of the struct */
   int columns, count;
   const struct line_member *members; /* [count] in the order of JSON */
-  const char *without;               /* a key that JSON leaves out if its value is not known; NULL:
-                                      * none */
+  const char *without;               /* a key that is left out of JSON; NULL: none */
 };
 
-/* table[count][columns] <- lines[count]; and back: members without a column become 0. */
+/* table[count][columns] <- lines[count]; and back: lines_unpack() sets members without a column to
+ * 0. */
 void lines_pack(const struct line_form *form, const void *lines, gidx count, real *table);
 void lines_unpack(const struct line_form *form, const real *table, gidx count, void *lines);
 
-/* Write an object for each line.  The first `old` lines come from a table, so their members without
- * a column are not known. */
+/* Write an object for each line.  The first `old` lines come from a table, so their real members
+ * without a column are not known, and are written as null. */
 void lines_json(const struct line_form *form, const void *lines, gidx count, gidx old,
                 struct json *j);
 
-/* *array <- a copy of lines[count].  It is a pointer to lines of `bytes` bytes, from the arena;
- * *max is how many it has room for.  ERR_MEMORY. */
+/* Copy lines[count], of `bytes` bytes each, to the array that *array points to.  *max is the number
+ * of lines that it has room for; if that is too small, a new array is taken from the arena.
+ * ERR_MEMORY. */
 int lines_copy(struct arena *arena, void *array, gidx *max, const void *lines, gidx count,
                size_t bytes);
 

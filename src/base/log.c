@@ -20,7 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a line is
 static int level, rank;
 static _Atomic int drawn; /* width of the progress line now on the terminal */
 static FILE *file;
-static char early[1 << 14]; /* whole lines of warnings from before there was a file */
+static char early[1 << 14]; /* whole lines: warnings that were logged before there was a file */
 static size_t early_used;
 static struct timespec origin;
 

@@ -12,25 +12,25 @@
 
 enum log_level { LOG_QUIET = -1, LOG_NORMAL = 0, LOG_VERBOSE = 1 };
 
-/* Set what is printed, and start the clock of log_seconds() the first time. */
+/* Set the level and the rank; the first call starts the clock of log_seconds(). */
 void log_setup(int level, int rank);
 
 /* From here on rank 0 also writes its lines to an open file, which log_close() closes.  Warnings
- * from before, such as those about inputs, come first. */
+ * that were logged before, such as those about inputs, are written to it first. */
 void log_attach(FILE *file);
 void log_close(void);
 
 /* Does this rank print log lines? */
 int log_is_shown(void);
 
-/* 1 with --verbose. */
+/* Returns 1 with --verbose. */
 int log_verbose(void);
 
-/* Write the message of a failed run to the file only; the caller prints it. */
+/* Write the message of a failed run to the file only; the caller writes it to stderr. */
 void log_failure(const char *message);
 
-/* A line of the log.  log_debug() prints only with --verbose.  log_notice() and log_warn(), which
- * begins with "warning: ", print with --quiet, too. */
+/* A line of the log.  log_debug() prints only with --verbose.  log_notice() and log_warn() also
+ * print with --quiet; log_warn() puts "warning: " before the text. */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -49,8 +49,8 @@ struct progress {
   const char *what; /* borrowed: the phase */
   const char *unit; /* borrowed: rows, atoms */
   long long total;
-  long long before;    /* done by an earlier run: not counted in the rate.  Set it after
-                        * progress_start() */
+  /* items that an earlier run did, which the rate does not count.  Set it after progress_start() */
+  long long before;
   double start, shown; /* seconds */
 };
 void progress_start(struct progress *p, const char *what, const char *unit, long long total);

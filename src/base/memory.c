@@ -15,13 +15,14 @@
 #include "base/team.h"
 
 enum { ALIGN = 64, HUGE_PAGE = 2 << 20, LONG = 2 * HUGE_PAGE };
-/* A long array is touched in parts by the spare threads.  The system makes pages when they are
- * first written, which takes one thread longer than reading a file into them. */
+/* An array of at least SHARED bytes is touched in parts by the spare threads, because the system
+ * makes pages when they are first written.  For one thread this takes longer than reading a file
+ * into the pages. */
 enum { SHARED = 64 << 20, SHARED_PART = 8 * HUGE_PAGE };
 
 struct arena_piece {
   struct arena_piece *next;
-  void *base; /* what was allocated */
+  void *base; /* the pointer for free() */
 };
 
 /* Ask for large pages for a long array; the system may refuse. */
@@ -55,8 +56,8 @@ void *memory_zeroed(size_t bytes)
   return at;
 }
 
-/* A piece of so many bytes of zeros.  New pages of the system are zero when they are first touched,
- * by any thread; one thread alone would take seconds for the arrays of a large job. */
+/* A piece of `bytes` bytes of zeros.  The system zeroes a new page when a thread first touches it.
+ * One thread alone would take seconds for the arrays of a large job. */
 static struct arena_piece *piece_alloc(size_t bytes)
 {
   size_t unit = bytes < LONG ? ALIGN : HUGE_PAGE;
@@ -120,7 +121,7 @@ int array_reserve(void *pointer, gidx *capacity, gidx count, size_t size)
   return OK;
 }
 
-/* A number of /proc, in bytes; -1 if it is missing. */
+/* A number of a file in /proc, converted from kB to bytes; -1 if it is missing. */
 static gidx proc_kilobytes(const char *path, const char *name)
 {
   gidx value = proc_number(path, name);

@@ -6,8 +6,9 @@
  * A job zeroes a struct arena, allocates its arrays from it, and frees it whole.  Arrays start
  * zeroed and on a 64-byte boundary.
  *
- * A dry arena allocates nothing and counts what is requested.  So the function that lays out a
- * job's arrays also says, before any work, how much memory the job will take. */
+ * A dry arena allocates nothing, and counts the bytes that are requested.  So a job can run its
+ * allocation function on a dry arena first, and knows before any work how much memory it will
+ * take. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
@@ -20,13 +21,13 @@ struct arena {
 };
 
 /* A new array of zeros on a 64-byte boundary, which the caller frees with free(); NULL if there is
- * no memory.  An array of 4 MB or more is in pages of 2 MB if the system grants them: they cause
- * far fewer faults when first written, and fewer misses in random reads.  Such an array takes up to
- * 2 MB more of the address space, but not of memory. */
+ * no memory.  An array of 4 MB or more has pages of 2 MB if the system grants them.  Such pages
+ * cause far fewer page faults when first written, and fewer TLB misses in random reads.  Such an
+ * array takes up to 2 MB more of the address space, but not of memory. */
 void *memory_zeroed(size_t bytes);
 
 /* Store in *(T **)pointer a new array of count items of `size` bytes each; count 0 gives a valid
- * pointer.  ERR_MEMORY says how much could not be allocated.  A dry arena stores NULL. */
+ * pointer.  ERR_MEMORY: the message has the number of bytes.  A dry arena stores NULL. */
 int arena_alloc(struct arena *arena, void *pointer, gidx count, size_t size);
 
 /* Free all arrays; safe on a zeroed arena. */
@@ -35,20 +36,21 @@ void arena_free(struct arena *arena);
 /* Store in *(T **)pointer one struct of zeros, freed by free(). */
 int struct_alloc(void *pointer, size_t bytes);
 
-/* Make *(T **)pointer an array of at least count items; *capacity is how many it has.  If it grows,
- * its old contents are lost.  The caller frees it with free(). */
+/* Make *(T **)pointer an array of at least count items; *capacity is the number of items that it
+ * has room for.  If it grows, its old contents are lost.  The caller frees it with free(). */
 int array_reserve(void *pointer, gidx *capacity, gidx count, size_t size);
 
-/* Largest resident size of this process so far, in bytes. */
+/* Largest resident size of this process so far, in bytes; 0 if it is not known. */
 gidx memory_peak(void);
-/* What a rank holds beside the arrays of its job, for forecasts: what it had at most when this was
- * first asked, and an empty rank on CPUs, with MPI and HDF5, at least. */
+/* For forecasts: the bytes that a rank holds beside the arrays of its job.  This is memory_peak()
+ * at the first call, but at least the size of an empty rank on CPUs, with MPI and HDF5. */
 gidx memory_program(void);
 
-/* Bytes that this process can still allocate: the smallest of what the machine has left, and what
- * the limits of its control groups (base/proc.h) and of its address space leave. */
+/* Bytes that this process can still allocate: the smallest of three numbers: the available memory
+ * of the machine, the rest of the limits of its control groups (base/proc.h), and the rest of its
+ * limit of address space. */
 gidx memory_available(void);
-/* The same for each of so many processes that share this machine and the control groups. */
+/* The same for each of `processes` processes that share this machine and the control groups. */
 gidx memory_per_process(int processes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Small arithmetic on counts, and the one NaN that is ever written to a file.
+ * Small arithmetic on counts, and the bits of every NaN that is written to a file.
  *
  * Floor: base. */
 #ifndef BASE_NUM_H
@@ -19,7 +19,8 @@ static inline gidx imax(gidx a, gidx b)
   return a > b ? a : b;
 }
 
-/* a / b rounded up, and the multiple of b that is not below a; a >= 0, b >= 1. */
+/* ceil_div() returns a / b rounded up; round_up() the smallest multiple of b that is at least a.  a
+ * >= 0, b >= 1. */
 static inline gidx ceil_div(gidx a, gidx b)
 {
   return a / b + (a % b != 0);
@@ -30,7 +31,8 @@ static inline gidx round_up(gidx a, gidx b)
   return ceil_div(a, b) * b;
 }
 
-/* 0x7FF8000000000000: every NaN of a result is this one, so that equal results have equal bytes. */
+/* 0x7FF8000000000000: every NaN of a result has these bits, so that equal results have equal
+ * bytes. */
 static inline real nan_canonical(void)
 {
   const uint64_t bits = 0x7ff8000000000000u;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * argp reads the command line into a list of (row, text).  Defaults, deck and that list are applied
- * by one function, value_set(): first defaults and list, then the deck if there is one, then the
- * list again. */
+ * argp reads the command line into a list of (row, text).  One function, value_set(), applies
+ * defaults, deck and this list.  Defaults and list are applied first; if there is a deck, it is
+ * applied next, and then the list again. */
 #include "base/options.h"
 
 #include <argp.h>
@@ -65,7 +65,7 @@ static const struct option_row *row_find(const struct option_set *set, const cha
   return NULL;
 }
 
-/* The option that other programs mean by a letter. */
+/* The option of this program that corresponds to a letter option of other programs. */
 static const char *letter_meaning(const struct option_set *set, char letter)
 {
   static const struct {
@@ -115,7 +115,7 @@ static int number_set(const struct option_row *row, char *target, const char *te
   char *end;
   errno = 0;
   if (row->type == OPTION_REAL) {
-    real value = strtod(text, &end) + 0.0; /* -0 becomes 0, as in results */
+    real value = strtod(text, &end) + 0.0; /* + 0.0: -0 becomes 0 */
     CHECK(end != text && !*end && isfinite(value), ERR_USAGE, "'%s' of '%s' is not a number", text,
           row->key);
     CHECK(value >= row->min && value <= row->max, ERR_USAGE, "'%s' is %s, not in %g .. %g",
@@ -138,7 +138,7 @@ static int number_set(const struct option_row *row, char *target, const char *te
   return OK;
 }
 
-/* Append a line to those of *target. */
+/* Append a line to the text *target. */
 static int text_append(char *target, const char *text)
 {
   const char *before;
@@ -176,7 +176,7 @@ static int value_set(const struct option_row *row, char *target, const char *tex
   return OK;
 }
 
-/* The position of a row. */
+/* The position of a row, counted through all tables. */
 static int position_of(const struct option_set *set, const struct option_row *wanted)
 {
   size_t offset;
@@ -226,8 +226,8 @@ static void key_copy(const char *argument, char *key, size_t capacity)
   key[strcspn(key, "=")] = '\0';
 }
 
-/* Fail with the option that argp could not read.  argp has stepped past a bad long option, but not
- * past a bad `-x`. */
+/* Fail with a message about the option that argp could not read.  state->next is after a bad long
+ * option, but not after a bad `-x`. */
 static int bad_option(const struct parse *p, const struct argp_state *state)
 {
   const char *argument = state->argv[state->next > 0 ? state->next - 1 : 0];
@@ -262,8 +262,8 @@ static error_t given_keep(struct parse *p, const struct option_row *row, void *t
   return 0;
 }
 
-/* Was the value of an option left out, so that argp took the next option as its value?  argp has
- * stepped past it. */
+/* Fail if the value of an option was left out, so that argp took the next option as its value.
+ * state->next is after this value. */
 static int value_check(const struct option_row *row, const char *text,
                        const struct argp_state *state)
 {
@@ -379,8 +379,8 @@ static const char config_help[] =
     "\nDECK is a text file of options, one `KEY = VALUE` per line, KEY without --;\n"
     "options on the command line win over it.\n";
 
-/* Print --help or --usage and exit.  argp gives no help if it may not report errors, and it may
- * not, since errors are reported in our own way. */
+/* Print --help or --usage and exit.  argp is called with ARGP_NO_ERRS, since this program reports
+ * errors itself, and then it prints no help either. */
 static int help_give(const struct argp *argp, const struct option_set *set, int argc, char **argv)
 {
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -423,7 +423,8 @@ static int is_typed(const struct parse *p, const char *key)
   return 0;
 }
 
-/* With --force on the command line, what is there is replaced, even if the deck says to resume. */
+/* With --force on the command line an existing output is replaced, even if the deck says `resume =
+ * yes`. */
 static int force_win(const struct parse *p)
 {
   size_t offset;

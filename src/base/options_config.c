@@ -35,7 +35,7 @@ static char *trim(char *text)
 }
 
 /* Unquote, in place, a text after its opening quote: two quotes become one, and a single quote ends
- * the text.  Returns what follows the closing quote, NULL if there is none. */
+ * the text.  Returns the rest after the closing quote; NULL if there is no closing quote. */
 static char *quoted_clean(char *text)
 {
   char *to = text;
@@ -125,7 +125,7 @@ static int line_read(struct deck *deck, char *line,
   return OK;
 }
 
-/* The text is too long: is it a deck at all? */
+/* Fail because the text is too long; the message depends on whether it is text. */
 static int length_fail(const char *path, const char *text)
 {
   const char *end = memchr(text, '\n', MAX_DECK);
@@ -174,7 +174,7 @@ int config_parse(const char *path, const char *text, size_t length,
   memcpy(copy, text, length);
   copy[length] = '\0';
   int status = OK;
-  size_t next = strncmp(copy, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* the byte order mark of editors */
+  size_t next = strncmp(copy, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* skip a byte order mark */
   while (next < length && !status) {
     char *line = copy + next, *end = memchr(line, '\n', length - next);
     size_t bytes = end ? (size_t)(end - line) : length - next;

@@ -28,10 +28,11 @@ struct config_entry {
 int config_parse(const char *path, const char *text, size_t length,
                  int (*entry)(void *self, const struct config_entry *e), void *self);
 
-/* Are these bytes text, as a deck must be?  A data file is not. */
+/* Are these bytes text?  A deck must be text; a data file is not. */
 int config_is_text(const char *bytes, size_t length);
 
-/* Write a value so that config_parse() gives it back: with quotes if it needs them. */
+/* Write a value in the form from which config_parse() reads the same value; in quotes if it needs
+ * them. */
 void config_value_write(const char *value, size_t length, FILE *out);
 
 #endif

@@ -16,7 +16,7 @@ static int is_left_out(const struct option_row *row, const char *target)
   return row->type == OPTION_INT && !row->standard && row->min > 0 && small == 0;
 }
 
-/* Write a line for each text: one, unless the option was repeated. */
+/* Write a line for each text; there are several if the option was repeated. */
 static void texts_write(const struct option_row *row, const char *text, FILE *out)
 {
   for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
@@ -64,7 +64,7 @@ void options_write(const struct option_set *set, const void *values, FILE *out)
   }
 }
 
-/* Fifteen digits suffice for what people type, seventeen for any value. */
+/* Fifteen digits suffice for most numbers that people type, and seventeen for any value. */
 static void real_write(const struct option_row *row, real value, FILE *out)
 {
   char text[40];

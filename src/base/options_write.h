@@ -10,16 +10,16 @@
 #include "base/json.h"
 #include "base/options.h"
 
-/* Write a deck that repeats the run: every option that has a value, in the groups of the tables.  A
- * number without a default that was not given is 0, which is out of its range; it is not
- * written. */
+/* Write a deck that repeats the run: every option that has a value, in the groups of the tables.
+ * Numbers that have no default and were not given are not written.  Their value is 0, which is
+ * outside their range. */
 void options_write(const struct option_set *set, const void *values, FILE *out);
 
 /* The same lines without titles, and without options that have one of these flags. */
 void options_lines(const struct option_set *set, const void *values, unsigned without, FILE *out);
 
-/* The lines of options that may change bits, without those that name inputs.  A real is written
- * with the fewest digits that give its bits back. */
+/* Write the lines of options that may change bits of results, except options that name inputs.  A
+ * real is written with the fewest digits that give its bits back. */
 void options_bits(const struct option_set *set, const void *values, FILE *out);
 
 /* The same values as entries of an open JSON object (json.h), in their types. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads add up their own seconds, so a rate is that of one thread: no more than there is. */
+ * Bytes and seconds of all threads are added.  So a rate is that of one thread, which is at most
+ * the rate of all. */
 #include "base/pace.h"
 
 #include <math.h>
@@ -8,9 +9,10 @@
 #include "base/log.h"
 #include "base/num.h"
 
-/* Bytes a second: where nothing was measured, and at most, since what is verified is hashed too. */
+/* Bytes per second.  GUESSED: the rate if too little was measured.  FASTEST: an upper limit, since
+ * bytes that are verified are also hashed. */
 static const double GUESSED = 20e6, FASTEST = 200e6;
-static const double MARGIN = 2; /* seconds: records, names and the end of MPI */
+static const double MARGIN = 2; /* seconds, for writing records, renaming files and ending MPI */
 
 static uint64_t moved[PACE_WAYS], spent[PACE_WAYS]; /* bytes, nanoseconds */
 static double last, longest;                        /* seconds */
@@ -43,7 +45,7 @@ void pace_ending_set(gidx more_bytes, gidx most_bytes)
   most = most_bytes;
 }
 
-/* Bytes a second, and whether that was measured, by a MiB at least. */
+/* Bytes per second.  *is_known <- 1 if the rate was measured, with at least 1 MiB. */
 static double rate(enum pace_way way, int *is_known)
 {
   uint64_t bytes = __atomic_load_n(&moved[way], __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * How fast this process reads and writes files, and how soon it ends once it is asked to stop.
  *
- * Floor: base.  Measured where calls are made (retry.h) and where a job asks (stop.h). */
+ * Floor: base.  System calls are measured in retry.c, steps in stop.c. */
 #ifndef BASE_PACE_H
 #define BASE_PACE_H
 
@@ -9,18 +9,22 @@
 
 enum pace_way { PACE_READ, PACE_WRITE, PACE_WAYS };
 
-/* The time, for the next function. */
+/* The present time in seconds, for pace_moved(). */
 double pace_now(void);
-/* So many bytes were read or written since `begun`; a sync is a write of no bytes.  Any thread. */
+/* Count `bytes` bytes that were read or written since the time `begun`.  A sync is a write of no
+ * bytes.  Any thread may call this. */
 void pace_moved(enum pace_way way, gidx bytes, double begun);
-/* The job asks whether to stop: the longest time between two calls is that of a step. */
+/* Called when the job asks whether to stop.  The longest time between two calls counts as the time
+ * of a step. */
 void pace_step(void);
 
-/* A stop writes so many more bytes, and verifies these and what this process has written by then,
- * of that `most` at most.  Until it is called: all that was written. */
+/* Tell pace_ending_log() which bytes a stop writes and verifies: `more` further bytes, and all
+ * bytes that this process has written, but at most `most` of these.  Before the first call, more is
+ * 0 and most has no limit. */
 void pace_ending_set(gidx more, gidx most);
-/* Log within how many seconds the job ends, now that it stops: two steps, these bytes at the rates
- * so far, and two seconds. */
+/* The job stops: log a bound on the seconds until it ends.  The bound has the time of two steps,
+ * the time to write and to read the bytes of pace_ending_set() at the rates so far, and two
+ * seconds. */
 void pace_ending_log(void);
 
 #endif

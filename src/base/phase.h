@@ -10,20 +10,21 @@
 
 struct phase {
   const char *name;   /* borrowed */
-  const char *unit;   /* of work / 1e9 per second: "GB" or "GMAC"; NULL if work is not counted */
+  const char *unit;   /* unit of work / 1e9: "GB" or "GMAC"; NULL if work is not counted */
   const char *device; /* borrowed: "cpu" or "cuda" if it can be either; otherwise NULL */
-  int background;     /* it runs beside the thread that computes, so its time overlaps */
+  /* 1: it runs in parallel to the thread that computes, so its time overlaps other phases */
+  int background;
   gidx calls;
   double seconds;
   double work;  /* bytes or multiply-adds of this rank */
   double begun; /* log_seconds() at phase_begin() */
 };
 
-/* The phase runs between these two calls; `work` is what it did. */
+/* The phase runs between these two calls; `work` is the work of this run. */
 void phase_begin(struct phase *p);
 void phase_end(struct phase *p, double work);
 
-/* A line of the table: seconds over the ranks, and the work of all ranks. */
+/* A line of the table: least, mean and most seconds of the ranks, and the work of all ranks. */
 struct phase_line {
   const char *name, *unit, *on; /* borrowed: string literals */
   gidx calls;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups are walked from the process's own group upwards.  In a container the path of its group may
- * be that on the host, where nothing is mounted; the walk ends at the mount, which is its group. */
+ * Groups are walked from the process's own group upwards.  In a container the path of the group may
+ * be the path on the host, which does not exist in the container.  The walk ends at the mount
+ * point, which is the container's group. */
 #include "base/proc.h"
 
 #include <math.h>
@@ -22,7 +23,8 @@ gidx proc_number(const char *path, const char *name)
   FILE *file = fopen(path, "r");
   while (file && value < 0 && fgets(line, sizeof line, file)) {
     if (strncmp(line, name, length) != 0) continue;
-    long long number = strtoll(line + length, &end, 10); /* a larger number becomes the largest */
+    /* a number beyond the range becomes LLONG_MAX */
+    long long number = strtoll(line + length, &end, 10);
     if (end > line + length) value = number;
   }
   if (file) fclose(file);
@@ -77,7 +79,8 @@ static int group_find(const char *root, const char *controller, char *group)
   return found;
 }
 
-/* The smallest number that `look` finds in the folder of a group and of those above it. */
+/* The smallest number that `look` finds in the folders of the process's group and of all groups
+ * above it. */
 static double groups_visit(const char *root, const char *controller, double (*look)(const char *))
 {
   char group[MAX_PATH], folder[2 * MAX_PATH];
@@ -115,8 +118,8 @@ static gidx group_number(const char *folder, const char *name, const char *line)
   return proc_number(path, line);
 }
 
-/* The memory that a group has left, by the file names of its version.  `total_` counts include the
- * groups inside; in version 2 all counts do. */
+/* The memory that a group has left, by the file names of its version.  In version 1 the counts that
+ * begin with `total_` include the groups inside; in version 2 all counts do. */
 static double memory_left(const char *folder, const char *limit, const char *usage,
                           const char *const caches[2])
 {
@@ -142,7 +145,7 @@ gidx proc_memory(const char *root)
 {
   double left =
       fmin(groups_visit(root, "", memory_read), groups_visit(root, "memory", memory_read_1));
-  return left < 0x1p62 ? (gidx)left : INT64_MAX; /* version 1 has 2^63 less a page for no limit */
+  return left < 0x1p62 ? (gidx)left : INT64_MAX; /* in version 1 no limit is about 2^63 */
 }
 
 static double pids_read(const char *folder)

@@ -3,9 +3,9 @@
  *
  * Floor: base.
  *
- * A limit binds a group and all groups inside it.  So the smallest of the limits of the process's
- * own group and of those above it counts.  What cannot be found out counts as no limit.  Tests give
- * as `root` a folder with proc/self/cgroup and sys/fs/cgroup; otherwise it is "". */
+ * A limit binds a group and all groups inside it.  So the smallest limit of the process's own group
+ * and of all groups above it counts.  What cannot be found out counts as no limit.  Tests give as
+ * `root` a folder with proc/self/cgroup and sys/fs/cgroup; otherwise it is "". */
 #ifndef BASE_PROC_H
 #define BASE_PROC_H
 
@@ -20,11 +20,13 @@ void proc_cpu(char *text, size_t capacity);
 /* Number of cores' time that the groups allow, of version 2; INFINITY: no limit. */
 double proc_quota(const char *root);
 
-/* Bytes that are left below the memory limits, of version 2 and version 1.  Memory in use counts,
- * but not the file cache, which the kernel drops first.  INT64_MAX: no limit. */
+/* Bytes that are left below the memory limits of control groups, of version 2 and version 1.
+ * Memory in use counts, but not the file cache, which the kernel drops first.  INT64_MAX: no
+ * limit. */
 gidx proc_memory(const char *root);
 
-/* Processes and threads that the groups allow, of version 2 and version 1; -1: no limit. */
+/* The number of processes and threads that control groups allow, of version 2 and version 1; -1: no
+ * limit. */
 gidx proc_pids(const char *root);
 
 /* Raise the process's limit of open files to the most that it may set; returns this limit. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * System calls that are repeated when a signal interrupts them (EINTR): on network and user-space
- * file systems this can happen despite SA_RESTART.  Otherwise they are those of POSIX.
+ * file systems this can happen despite SA_RESTART.  Apart from this they behave as the calls of
+ * POSIX.
  *
  * Floor: base. */
 #ifndef BASE_RETRY_H
@@ -14,8 +15,9 @@ int retry_open(const char *path, int flags);
 ssize_t retry_pread(int file, void *out, size_t bytes, off_t at);
 ssize_t retry_pwrite(int file, const void *bytes, size_t count, off_t at);
 int retry_fsync(int file);
-/* Bytes of a file from `at` on, 0: all, begin to go to the disk, and are not waited for: then less
- * is left for fsync.  Where the system or the file system has no such call all is left. */
+/* Begin to write `bytes` bytes of a file from `at` on to the disk, without waiting; bytes 0: up to
+ * the end of the file.  A later fsync then has less to write.  Does nothing if the system or the
+ * file system has no such call. */
 int retry_push(int file, off_t at, off_t bytes);
 
 #endif

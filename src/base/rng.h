@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counter-based random numbers; and strides, which visit all items in a spread-out order.
+ * Counter-based random numbers; and strides, for visiting all items in a spread-out order.
  *
  * Floor: base.
  *
- * A number is a pure function of (seed, stream, counter), so that any rank can make any part
+ * A number is a pure function of (seed, stream, counter), so any rank can compute any number
  * (doc/numerics.md section 8).  A stream is one purpose, such as noise; the counter numbers the
  * draws in it. */
 #ifndef BASE_RNG_H

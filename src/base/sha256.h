@@ -12,7 +12,7 @@ enum { SHA256_BYTES = 32, SHA256_HEX = 2 * SHA256_BYTES + 1 };
 /* digest[SHA256_BYTES] <- SHA-256 of the bytes.  ERR_INTERNAL when libcrypto refuses. */
 int sha256(const void *bytes, size_t length, unsigned char *digest);
 
-/* The hash of bytes that come in pieces; a zeroed struct has not begun. */
+/* The hash of bytes that are added in pieces.  A zeroed struct is a hash that has not begun. */
 struct sha256 {
   void *context; /* owned */
 };

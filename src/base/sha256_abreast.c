@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * FIPS 180-4 by Intel's SHA extensions; Gulley et al., Intel SHA Extensions, 2013, has their use.
- * A state is held as they take it: numbers a, b, e, f in one register, c, d, g, h in another. */
+ * The eight numbers of a state are in two registers, as the instructions need them: a, b, e, f in
+ * one, c, d, g, h in the other. */
 #include "base/sha256_abreast.h"
 
 #include <stdint.h>
@@ -28,9 +29,9 @@ static const uint32_t constants[ROUNDS] = {
 static const uint32_t begin[WORDS] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
-/* Of one hash. */
+/* The state of one hash. */
 struct state {
-  __m128i abef, cdgh, w[4]; /* w: the last sixteen words of its schedule */
+  __m128i abef, cdgh, w[4]; /* w: the last sixteen words of the message schedule */
 };
 
 BY_SHA INLINE struct state state_load(const uint32_t *h)
@@ -54,7 +55,7 @@ BY_SHA INLINE void words_load(struct state *s, const unsigned char *block)
     s->w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(block + 16 * i)), swap);
 }
 
-/* Rounds 4 r .. 4 r + 3, and the words that rounds sixteen later take. */
+/* Rounds 4 r .. 4 r + 3; and compute words of the message schedule for later rounds. */
 BY_SHA INLINE void rounds_run(struct state *s, int r)
 {
   __m128i *last = &s->w[r % 4], *next = &s->w[(r + 1) % 4];
@@ -67,7 +68,7 @@ BY_SHA INLINE void rounds_run(struct state *s, int r)
   *next = _mm_sha256msg2_epu32(some, *last);
 }
 
-/* h[count] <- further by n blocks, which follow each other at at[count]. */
+/* Update the hashes h[count]: add n consecutive blocks from at[i] to h[i]. */
 BY_SHA INLINE void blocks_add(uint32_t (*h)[WORDS], int count, const unsigned char *const *at,
                               size_t n)
 {
@@ -102,7 +103,8 @@ BY_SHA __attribute__((noinline)) static void three_add(uint32_t (*h)[WORDS],
   blocks_add(h, 3, at, n);
 }
 
-/* Of a virtual machine the question takes microseconds. */
+/* Ask the processor for its features.  In a virtual machine this takes microseconds, so the answer
+ * is kept. */
 static int features_find(void)
 {
   enum { SSSE3 = 1 << 9, SSE41 = 1 << 19, SHA = 1 << 29 };
@@ -118,7 +120,8 @@ int sha256_abreast_has(void)
   return known;
 }
 
-/* end[2 BLOCK] <- the last bytes of a leaf of so many bytes, filled up; returns the blocks. */
+/* end[2 BLOCK] <- the last bytes[count] of a leaf of `length` bytes, with the padding of SHA-256;
+ * returns the number of blocks. */
 static size_t end_fill(unsigned char *end, const unsigned char *bytes, size_t count, size_t length)
 {
   size_t blocks = count + 9 <= BLOCK ? 1 : 2;
@@ -130,7 +133,8 @@ static size_t end_fill(unsigned char *end, const unsigned char *bytes, size_t co
   return blocks;
 }
 
-/* The byte before the part shifts its blocks by one. */
+/* A leaf has a zero byte before the part, so its blocks begin one byte earlier than multiples of
+ * BLOCK in the part. */
 void sha256_abreast(const unsigned char *const *parts, int count, size_t length,
                     unsigned char *const *leaves)
 {

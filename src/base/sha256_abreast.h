@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Leaves of parts of one length (sha256_tree.h), hashed abreast by instructions of the processor:
- * in one hash each waits for the one before it, so that two or three take little longer than one.
+ * Hash two or three parts of equal length to leaves (sha256_tree.h) at the same time, by SHA
+ * instructions of the processor.  In one hash each instruction waits for the one before it.  So two
+ * or three interleaved hashes take little longer than one.
  *
  * Floor: base; included by sha256_tree.c and a test. */
 #ifndef BASE_SHA256_ABREAST_H
@@ -10,9 +11,10 @@
 
 enum { SHA256_ABREAST_LEAST = 64 }; /* bytes of a part */
 
-/* Has the processor these instructions, and this program a use of them? */
+/* Does the processor have these instructions, and was this program built with them? */
 int sha256_abreast_has(void);
-/* leaves[2 or 3][SHA256_BYTES] <- those of parts[as many] of so many bytes. */
+/* leaves[count][SHA256_BYTES] <- the leaves of parts[count][length].  count is 2 or 3; length is at
+ * least SHA256_ABREAST_LEAST. */
 void sha256_abreast(const unsigned char *const *parts, int count, size_t length,
                     unsigned char *const *leaves);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Leaves are joined as the bits of their number carry; the nodes that remain, from the last to the
- * first. */
+ * The nodes are kept like the bits of a binary counter of leaves: adding a leaf joins nodes where
+ * adding 1 carries.  The root joins the remaining nodes, from the last to the first. */
 #include "base/sha256_tree.h"
 
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The hash of a list of hashes, as in Certificate Transparency (RFC 6962, 2.1).  Threads and ranks
- * can hash parts of a long text in parallel, and a change is found by part.
+ * can hash parts of a long text in parallel, and it is possible to find out which part has changed.
  *
  * Floor: base.
  *
  * A leaf is SHA-256 of a zero byte and the bytes of a part; a node is SHA-256 of a byte 1 and two
- * nodes.  The root of one leaf is that leaf.  The root of more leaves is the node of the roots of
- * the first 2^m leaves and of the others, with 2^m the largest power of two below their number.
- * The root of no leaf is SHA-256 of nothing. */
+ * nodes.  The root of one leaf is that leaf.  The root of n > 1 leaves is a node of two roots: the
+ * root of the first 2^m leaves, and the root of the others.  2^m is the largest power of two below
+ * n.  The root of no leaf is SHA-256 of nothing. */
 #ifndef BASE_SHA256_TREE_H
 #define BASE_SHA256_TREE_H
 
@@ -17,15 +17,16 @@
 /* The leaves so far, in order; a zeroed struct has none. */
 struct sha256_tree {
   unsigned char nodes[64]
-                     [SHA256_BYTES]; /* of a bit of `leaves` that is set: that of 2^bit leaves */
+                     /* nodes[b] is used if bit b of `leaves` is set: the root of 2^b leaves */
+                     [SHA256_BYTES];
   uint64_t leaves;
 };
 /* Begin a leaf; give its bytes with sha256_add(). */
 int sha256_leaf_begin(struct sha256 *h);
 /* leaf[SHA256_BYTES] <- the leaf of a whole part. */
 int sha256_leaf(const void *bytes, size_t length, unsigned char *leaf);
-/* leaves[count] <- those of parts[count] of one length; two or three at once take a core less time
- * than one after another, where it has instructions for that. */
+/* leaves[count] <- the leaves of parts[count], which have equal lengths.  On processors with SHA
+ * instructions, two or three at once take less time than one after another. */
 enum { SHA256_ABREAST = 3 };
 int sha256_leaves(const unsigned char *const *parts, int count, size_t length,
                   unsigned char *const *leaves);

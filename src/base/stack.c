@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A raised limit takes effect at once for the first thread, whose stack grows as it is used.  Other
- * threads get the limit from before main(); OMP_STACKSIZE is read then, too, so it can only be
- * refused. */
+ * threads get the limit that was set before main().  OMP_STACKSIZE is also read before main(), so a
+ * bad value can only be refused. */
 #include "base/stack.h"
 
 #include <ctype.h>
@@ -17,7 +17,8 @@
  * refused by some machines. */
 #define MIN_STACK ((gidx)256 << 10)
 #define MAX_STACK ((gidx)1 << 30)
-#define USUAL_STACK ((rlim_t)8 << 20) /* of most machines, and of our tests */
+/* the default of most machines, with which this program is tested */
+#define USUAL_STACK ((rlim_t)8 << 20)
 
 /* The bytes of "512", which are kB, "512K", "4M" or "1 G"; -1 for any other text, which OpenMP
  * ignores. */

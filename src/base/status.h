@@ -12,12 +12,12 @@
 
 enum status {
   OK = 0,
-  /* done, but the answer is no: files differ, or something failed with --strict */
+  /* the command ran, but its answer is no: files differ, or a check with --strict failed */
   ERR_ANSWER = 1,
   ERR_USAGE = 2,     /* option or deck */
   ERR_INPUT = 65,    /* content of an input */
   ERR_DEVICE = 69,   /* required device or instruction set not available */
-  ERR_INTERNAL = 70, /* a broken invariant of our own */
+  ERR_INTERNAL = 70, /* a broken invariant of this program */
   ERR_MEMORY = 71,   /* out of memory, or of threads */
   ERR_CREATE = 73,   /* output cannot be created */
   ERR_IO = 74,       /* open, read or write failed, or took longer than the deadline */
@@ -25,7 +25,7 @@ enum status {
   ERR_COMM = 76,     /* communication failure or deadline */
 };
 
-/* What the codes mean, for --help: four lines. */
+/* The meanings of the codes, for --help: four lines. */
 extern const char status_codes_text[];
 
 /* Record the message, unless one was recorded since status_clear(); returns code. */
@@ -40,14 +40,14 @@ const char *status_message(void);
 const char *status_trace(void);
 void status_clear(void);
 /* text[capacity] <- the message, "" if there is none.  Then message and trace are cleared, so that
- * the next failure, which may cite the text, is recorded. */
+ * the next failure is recorded; its message may contain the text. */
 void status_take(char *text, size_t capacity);
 
 /* Take over the failure of another thread or rank: its code and message replace this thread's. */
 int status_set(int code, const char *message);
 
-/* TRY leaves the function with the code of a call that failed; FAIL leaves it with a new failure;
- * CHECK does so unless a condition holds. */
+/* If a call fails, TRY leaves the function with the code of the call.  FAIL leaves the function
+ * with a new failure.  CHECK does the same if a condition does not hold. */
 #define TRY(call)                                                                                  \
   do {                                                                                             \
     int try_ = (call);                                                                             \

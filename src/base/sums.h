@@ -28,8 +28,8 @@ struct row_sum {
 void row_sum_add(struct row_sum *s, real value);
 real row_sum_total(const struct row_sum *s);
 
-/* The same for whole sum blocks whose chains are given, for n columns.  tree is [TREE_LEVELS][n],
- * owned by the caller; *blocks, from 0, counts the blocks that were pushed. */
+/* The same for n columns, given the chain of each sum block.  tree is [TREE_LEVELS][n], owned by
+ * the caller; *blocks is 0 at first, and counts the blocks that were pushed. */
 void block_sum_push(real *tree, gidx *blocks, idx n, const real *chain);
 void block_sum_total(const real *tree, gidx blocks, idx n, real *total);
 

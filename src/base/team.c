@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The next task of a loop goes to a thread that is free.  Spare threads (helpers) are started when
- * a loop first needs them, help any loop, and end with the process. */
+ * A free thread takes the next task of a loop.  Spare threads (helpers) are started when a loop
+ * first needs them.  They help all loops, and end with the process. */
 #include "base/team.h"
 
 #include <pthread.h>
@@ -38,7 +38,8 @@ static struct {
   pthread_mutex_t mutex;
   pthread_cond_t come;      /* a loop wants a helper */
   struct spare_loop *first; /* of the loops in progress */
-  int threads, asked;       /* helper threads; helpers that the loops in progress want */
+  /* number of helper threads; number of helpers that the loops in progress want */
+  int threads, asked;
 } helpers = {.mutex = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER};
 
 static void loop_help(struct spare_loop *l)
@@ -82,7 +83,7 @@ static void loop_begin(struct spare_loop *l)
   for (int i = 0; i < l->wanted; i++) pthread_cond_signal(&helpers.come);
 }
 
-/* With the mutex held: let no helper join any more, and wait for those inside. */
+/* With the mutex held: let no further helper join, and wait for the helpers that are at work. */
 static void loop_end(struct spare_loop *l)
 {
   struct spare_loop **at = &helpers.first;

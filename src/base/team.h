@@ -12,13 +12,13 @@
 
 #include "base/types.h"
 
-/* On at most `threads` threads of OpenMP.  They wait for the next loop without sleeping, and use
- * cores meanwhile: for computations of the main thread. */
+/* On at most `threads` threads of OpenMP.  Between loops these threads wait without sleeping, and
+ * use their cores.  For computations of the main thread. */
 void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *self);
 
-/* On this thread and the spare ones, for work beside the main thread: reading, writing and copies.
- * All such loops of a process share helper threads, at most as many as two loops take.  Helpers
- * sleep when idle, so waiting uses no core. */
+/* On this thread and spare threads, for work in parallel to the main thread: reading, writing and
+ * copies.  All such loops of a process share the same helper threads.  There are at most as many
+ * helpers as two loops use.  Helpers sleep when idle, so waiting uses no core. */
 void spare_run(gidx count, void (*task)(void *self, gidx i), void *self);
 
 /* The same on spare threads only: the caller begins a loop, does something else, and ends the loop.
@@ -29,7 +29,7 @@ struct spare_loop {
   void *self;
   gidx count;
   _Atomic gidx next;
-  int most;            /* helpers at most */
+  int most;            /* largest number of helpers */
   int wanted, inside;  /* helpers that may still join; helpers at work */
   pthread_cond_t left; /* signalled when no helper is inside */
   struct spare_loop *after;
@@ -37,14 +37,14 @@ struct spare_loop {
 void spare_begin(struct spare_loop *l, gidx count, void (*task)(void *self, gidx i), void *self);
 void spare_end(struct spare_loop *l);
 
-/* How many threads such a loop may use, its own included.  It is 1, unless a device computes for
- * the main thread, or nothing is computed. */
+/* The number of threads that such a loop may use, including its own.  It is 1 while CPU cores
+ * compute; it is larger if a GPU computes, or if nothing is computed. */
 int team_spare(void);
 void team_spare_set(int threads);
 
-/* How many of so many threads a team of the main thread should use while spare_run() works beside
- * it.  A team waits for its last thread, so it leaves cores to the helpers; if there are few
- * threads, one. */
+/* The number of threads, of `threads`, that team_run() should use while spare_run() works in
+ * parallel.  A team waits for its slowest thread, so it leaves cores to the helpers.  Of 3 or 4
+ * threads it leaves one, of 1 or 2 none. */
 int team_beside(int threads);
 
 #endif

@@ -31,8 +31,8 @@ static int is_control(unsigned code)
   return code < 0x20 || (code >= 0x7f && code <= 0x9f) || turns || code == 0x200e || code == 0x200f;
 }
 
-/* The number of clean bytes at the start; *bad <- how many bytes to replace there, 0 at the end of
- * the text; *by <- what to write instead. */
+/* Returns the number of clean bytes at the start.  *bad <- the number of bytes to replace after
+ * them, 0 at the end of the text; *by <- the replacement of each. */
 static size_t clean_bytes(const char *text, int *bad, char *by)
 {
   size_t at = 0;

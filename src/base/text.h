@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Making texts from files and command lines safe for a terminal.  Messages, the log, and what
- * commands print about files pass through here.
+ * Making texts from files and command lines safe for a terminal.  Messages, the log, and texts that
+ * commands print about files pass through these functions.
  *
  * Floor: base. */
 #ifndef BASE_TEXT_H
@@ -8,16 +8,16 @@
 
 #include <stdio.h>
 
-/* Replace what may control a terminal by blanks: control characters, of both ranges and in both
- * encodings, and characters that change the direction of writing.  Replace what is not UTF-8 by
- * '?'. */
+/* Replace by blanks what may control a terminal: the control characters U+0000 .. U+001F and U+007F
+ * .. U+009F, and characters that change the direction of writing.  Replace bytes that are not UTF-8
+ * by '?'. */
 void text_clean(char *text);
 
-/* *code <- the character at `text`; returns its bytes, 0 if it is not UTF-8. */
+/* *code <- the character at `text`; returns its number of bytes, 0 if it is not UTF-8. */
 int text_character(const char *text, unsigned *code);
 
-/* The Levenshtein distance: letters to change, add or drop to make one word the other; 64 for long
- * words. */
+/* The Levenshtein distance: the number of letters to change, add or drop to turn one word into the
+ * other.  64 if b has more than 63 letters. */
 int text_distance(const char *a, const char *b);
 
 /* Would text_clean() replace nothing? */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * pthread_create() has the same error for a limit of the user, a limit of a control group, and too
- * little memory for the stack. */
+ * pthread_create() returns the same error for a limit of the user, for a limit of a control group,
+ * and for too little memory for the stack. */
 #include "base/thread.h"
 
 #include <stdio.h>

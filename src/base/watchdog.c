@@ -17,8 +17,8 @@
 
 enum { MAX_STEPS = 64, STACK_BYTES = 1 << 18, LOOKS_A_DEADLINE = 5, MAX_TURN = 2 };
 /* In seconds.  MAX_PERIOD: the longest time between two checks.  GRACE: the time to print the last
- * message.  TURN: rank r prints r turns later, at most MAX_TURN, because one message is enough if
- * all ranks wait for the same thing. */
+ * message.  TURN: rank r prints r times TURN later, at most MAX_TURN times, because one message is
+ * enough if all ranks wait for the same thing. */
 #define MAX_PERIOD 0.1
 #define GRACE 1.0
 #define TURN 0.3
@@ -34,21 +34,21 @@ struct step {
   double begun;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
 static struct step steps[MAX_STEPS];
 static double deadline = 300, now; /* now: the watchdog's clock */
 static const char *who = "sagitta";
 static int who_rank = -1;
 static void (*unfinished_discard)(void);
-static int leave_code; /* not OK: the process is ending itself, since leave_begun */
+static int leave_code; /* not OK: since leave_begun the process is ending itself */
 static double leave_begun;
 static char message[2048];
-/* While ranks end: timers that wake this process if it is stopped, and kill it if it is stopped
- * again. */
+/* Timers, used while ranks end.  WAKE wakes this process if it is stopped; KILL kills it if it is
+ * stopped again. */
 enum { WAKE, KILL, ALARMS };
 static timer_t alarms[ALARMS];
 static int are_armed;
-static char stopped[256]; /* the message for that case, and its length */
+static char stopped[256]; /* the message of a process that was stopped, and its length */
 static size_t stopped_length;
 static _Atomic int is_said;
 static _Thread_local int is_unwatched;
@@ -64,8 +64,8 @@ static void nap(double seconds)
   nanosleep(&time, NULL);
 }
 
-/* The message is printed first, by write(): a hanging thread may hold the locks of stdio.  The log
- * comes last, since it may be what hangs. */
+/* The message is printed first, and by write(), since a hanging thread may hold the locks of stdio.
+ * The log is written last, since writing it may hang. */
 static void *last_words(void *argument)
 {
   char line[sizeof message + 256], rank[32] = "";
@@ -81,7 +81,7 @@ static void *last_words(void *argument)
   return NULL;
 }
 
-/* Start a detached thread that takes no signals: their handlers may block. */
+/* Start a detached thread that blocks all signals, since signal handlers may hang. */
 static int thread_start(void *(*run)(void *))
 {
   pthread_t thread;
@@ -110,8 +110,8 @@ static void process_end(const struct step *s)
   _exit(code);
 }
 
-/* The deadline is extended by a period, by which the noted time of a step's begin may be too
- * early. */
+/* The deadline is extended by one period, since the noted begin of a step may be too early by this
+ * time. */
 static void steps_check(void)
 {
   double turn = TURN * (double)imin(imax(who_rank, 0), MAX_TURN);
@@ -120,8 +120,8 @@ static void steps_check(void)
     if (steps[i].code && now - steps[i].begun > deadline + period() + turn) process_end(&steps[i]);
 }
 
-/* The timers only fire if they are not set again, because this process is stopped.  Peers may print
- * first what they wait for. */
+/* The timers are set again and again, so they fire only if this process is stopped.  They fire some
+ * time after the deadline, so that other ranks first print what they wait for. */
 static void alarms_set(void)
 {
   const double after[ALARMS] = {deadline + WAKE_AFTER, deadline + KILL_AFTER};
@@ -132,7 +132,8 @@ static void alarms_set(void)
   }
 }
 
-/* SIGCONT from the timer, not from a person who continues the process. */
+/* Handler of SIGCONT.  It ends the process if the signal is from the timer, and ignores it if a
+ * person continues the process. */
 static void woken(int number, siginfo_t *facts, void *context)
 {
   (void)number, (void)context;
@@ -151,7 +152,8 @@ static void *watchdog_main(void *argument)
     double time = log_seconds(), passed = time - looked;
     looked = time;
     pthread_mutex_lock(&lock);
-    now += passed < 2 * period() ? passed : 2 * period(); /* otherwise this process did not run */
+    /* a longer time means that this process did not run */
+    now += passed < 2 * period() ? passed : 2 * period();
     steps_check();
     /* After a long pause a timer may be firing now; setting it again would prevent that. */
     if (are_armed && passed < deadline) alarms_set();

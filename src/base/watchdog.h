@@ -5,16 +5,17 @@
  *
  * A step is one call that may block: a read of a block, an fsync, MPI_Init.  A long job consists of
  * many steps; none of them may take longer than the deadline.  If one does, the watchdog prints a
- * message, removes unfinished files, and ends the process with the step's code.  This takes at most
- * two seconds after the deadline, whatever else blocks.
+ * message, removes unfinished files, and ends the process with the step's code.  The process ends
+ * at most two seconds after the deadline, even if other calls block.
  *
- * Its clock runs only while the watchdog itself runs.  So the deadline does not count the time in
- * which the whole job was suspended (SIGTSTP by a batch system), or changes of the wall clock.  Any
- * thread may call these functions, but no signal handler. */
+ * The watchdog's clock runs only while the watchdog runs.  So the deadline does not count the time
+ * in which the whole job was suspended (SIGTSTP by a batch system), or changes of the wall clock.
+ * Any thread may call these functions, but no signal handler. */
 #ifndef BASE_WATCHDOG_H
 #define BASE_WATCHDOG_H
 
-/* Start the thread; once, at the start of main.  ERR_MEMORY if the thread cannot be started. */
+/* Start the thread.  Called once, at the start of main.  ERR_MEMORY if the thread cannot be
+ * started. */
 int watchdog_start(void);
 
 /* Seconds that a step may take: 300, or the value that was set last. */
@@ -37,14 +38,15 @@ double watchdog_period(void);
 int watchdog_begin(int code, const char *what, const char *subject);
 void watchdog_end(int step);
 
-/* From here on this process only has to end, together with others, which may not wait for it.  If
- * it is stopped (SIGSTOP) for longer than the deadline, it is woken and ends with ERR_COMM and a
- * message, or is killed.  From here on a suspension of the whole job counts, too. */
+/* From here on this process only has to end, together with other ranks.  These may end without
+ * waiting for it.  If it is stopped (SIGSTOP) for longer than the deadline, a timer wakes it, and
+ * it ends with ERR_COMM and a message; if it is stopped again, a timer kills it.  From here on a
+ * suspension of the whole job also counts. */
 void watchdog_ending(void);
 
-/* The caller reports why the process ends, and ends it.  If it does not within a second, because
- * that blocks, too, the watchdog ends it.  Another call begins another second.  Does not return if
- * the watchdog is already ending the process. */
+/* The caller is about to report an error and to end the process.  If it does not end within a
+ * second, because this blocks, too, the watchdog ends it with `code`.  Another call begins another
+ * second.  Does not return if the watchdog is already ending the process. */
 void watchdog_leave(int code);
 
 #endif

@@ -3,9 +3,9 @@
  *
  * Floor: base.
  *
- * While a job uses HDF5, no other thread may: the library is not thread-safe.  Only entries of
- * arrays are read and written in parallel, by taking turns (io/h5/chunks.h).  Waiting has no time
- * limit: calls that may hang are steps of the watchdog. */
+ * While a job uses HDF5, no other thread may use it: the library is not thread-safe.  Entries of
+ * arrays are read and written in parallel by the functions of io/h5/chunks.h, which take turns.
+ * Waiting has no time limit: calls that may hang are steps of the watchdog. */
 #ifndef BASE_WORKER_H
 #define BASE_WORKER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every rank's device has all rows of a batch, and finds the codes of the rank's own rows; the
- * codes go to all ranks. */
+ * Every rank's device has all rows of a batch, and finds the codes of this rank's rows; the codes
+ * go to all ranks. */
 #include "find/batch.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ int batch_read(struct finder *f, gidx number)
   return OK;
 }
 
-/* Send the weights of own rows to all ranks. */
+/* Send the weights of this rank's rows to all ranks. */
 static int weights_exchange(struct finder *f)
 {
   struct active *a = &f->active;
@@ -47,8 +47,8 @@ static int weights_exchange(struct finder *f)
   return comm_allgather(f->c, weight + first, f->counts, sizeof *weight, weight);
 }
 
-/* Find the squares of what is left of own rows, in their order by length; a->sorted is free here,
- * and used as work space. */
+/* Find the squared norms of the residuals of this rank's rows, in the order of a->place; a->sorted
+ * is not in use here, and serves as work space. */
 static int squares_find(struct finder *f)
 {
   struct active *a = &f->active;
@@ -67,7 +67,8 @@ static int scores_count(void *self, const struct batch_cut *cut, gidx *counts)
   return active_count(&f->active, cut, counts);
 }
 
-/* Score own rows; look = 0: for the first choice. */
+/* Score this rank's rows.  look 0: for the first choice, from the rows; otherwise from the
+ * residuals of the last choice. */
 static int rows_score(struct finder *f, int look)
 {
   struct phase *scores = &f->result->phases[FIND_SCORES];
@@ -79,8 +80,8 @@ static int rows_score(struct finder *f, int look)
   return OK;
 }
 
-/* Cut the scores.  There must be room for all that a batch may choose: codes must not depend on
- * which rank has a row. */
+/* Cut the scores.  There must be room for all entries that a batch can have, since codes must not
+ * depend on which rank has a row. */
 static int rows_cut(struct active *a, const struct batch_cut *cut, gidx ties)
 {
   TRY(active_cut(a, cut, ties));
@@ -107,7 +108,7 @@ static int rows_choose(struct finder *f, const struct batch_choice *choice, int 
   return OK;
 }
 
-/* Send the codes of own rows to all ranks. */
+/* Send the codes of this rank's rows to all ranks. */
 int codes_exchange(struct finder *f, int with_weights)
 {
   struct batch_codes *b = &f->codes;
@@ -160,7 +161,8 @@ static struct active_blocks blocks_of(const struct finder *f, const struct batch
   return (struct active_blocks){blocks, choice->looks, choice->threshold, choice->rho};
 }
 
-/* *found <- how many atoms a pass chooses in the first rows of the batch, on all ranks. */
+/* *found <- the number of atoms that a pass chooses in the first rows of the batch, summed over all
+ * ranks. */
 static int sample_count(struct finder *f, const struct active_blocks *by, int look, gidx *found)
 {
   gidx first, own;
@@ -171,7 +173,8 @@ static int sample_count(struct finder *f, const struct active_blocks *by, int lo
   return comm_sum(f->c, found, 1);
 }
 
-/* Find the threshold of a pass by halving an interval, and keep the pass. */
+/* Find the threshold of a pass by halving an interval.  The next pass continues from the result of
+ * this one. */
 static int threshold_find(struct finder *f, const struct batch_choice *choice,
                           const struct active_blocks *by, int look)
 {

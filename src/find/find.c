@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The loop over updates; the held-out rows are evaluated when a stage ends. */
+ * The loop over updates; the held-out rows are evaluated every LINE_UPDATES updates, and at the
+ * end. */
 #include "find/find.h"
 
 #include <math.h>
@@ -54,7 +55,7 @@ static int mean_find(struct finder *f)
   return OK;
 }
 
-/* The mean square of the first rows, less the mean. */
+/* The mean squared norm of the first rows, less the mean. */
 static int square_find(struct finder *f)
 {
   const struct row_source *rows = &f->fitted;
@@ -72,7 +73,7 @@ static int square_find(struct finder *f)
   return comm_broadcast(f->c, &f->square, 1, sizeof f->square);
 }
 
-/* Resume from what an earlier run left. */
+/* Resume from the point of an earlier run. */
 static int start_take(struct finder *f)
 {
   const struct find_point *s = f->task->start;
@@ -143,14 +144,15 @@ static int point_show(struct finder *f, enum find_reason why)
                                    .rows_hash = f->rows_hash,
                                    .held_out_hash = f->judge.hash};
   struct phase *write = &f->result->phases[FIND_WRITE];
-  if (why != FIND_LINE) batches_rest(&f->batches); /* files have one user at a time */
+  /* stop reading ahead: only one thread at a time may use files */
+  if (why != FIND_LINE) batches_rest(&f->batches);
   phase_begin(write);
   TRY(f->sink->point(f->sink->self, &point, why));
   phase_end(write, 0);
   return OK;
 }
 
-/* Find the thresholds of the encoder: the cuts of the first batch. */
+/* Find the thresholds of the encoder: the lowest score of each choice in the first batch. */
 static int thresholds_find(struct finder *f)
 {
   real share = sqrt(fmin((real)f->k / f->plan.k, 1));
@@ -181,7 +183,8 @@ static int line_add(struct finder *f, const struct find_step *step)
   return comm_broadcast(f->c, &line->seconds, 1, sizeof line->seconds);
 }
 
-/* Add up the codes of the update's batches; *asked <- reasons to stop, as bits, which end it. */
+/* Compute the sums over the rows of the update's batches.  *asked: reasons to stop, as bits; any
+ * reason except STOPS_SAVE ends the update. */
 static int batches_add(struct finder *f, const struct find_step *step, uint64_t *asked)
 {
   struct phase *sums = &f->result->phases[FIND_SUMS];
@@ -222,7 +225,7 @@ static int update_run(struct finder *f, const struct find_step *step, uint64_t *
   return comm_agree(f->c, OK);
 }
 
-/* Evaluating held-out rows takes as long as an update, or longer. */
+/* A line needs an evaluation of the held-out rows, which takes as long as an update, or longer. */
 static int line_is_due(const struct finder *f)
 {
   return f->update % LINE_UPDATES == 0 || f->update == f->result->all;
@@ -270,7 +273,7 @@ static int finder_run(struct finder *f)
 int find_run(const struct find_task *task, struct comm *c, const struct find_sink *sink,
              struct find_result *result)
 {
-  struct finder *f; /* on the heap: struct run of job/run.h says why */
+  struct finder *f; /* on the heap, as explained at struct run in job/run.h */
   *result = (struct find_result){0};
   TRY(comm_agree(c, struct_alloc(&f, sizeof *f)));
   f->task = task;

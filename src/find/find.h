@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finding features: from rows to atoms that fire where the features of the rows do (N.49 - N.55,
- * N.59).
+ * Finding features: from rows, atoms are found that fire in the rows that have a feature (N.49 -
+ * N.55, N.59).
  *
  * Floor: find.  Knows no files: rows come from a source, and results go to a sink.
  *
@@ -9,8 +9,9 @@
  * block after block, by falling frequency; an atom is chosen by thresholds, which are found with
  * the first rows of the update.
  *
- * Ranks divide the rows of a batch, and afterwards the atoms and columns of the sums over it.  No
- * sum is ever divided, so the atoms have the same bits on any number of ranks. */
+ * Ranks divide the rows of a batch when codes are found, and the entries of the sums over rows when
+ * sums are computed.  Each entry is summed by one rank over all rows.  So the atoms have the same
+ * bits on any number of ranks. */
 #ifndef FIND_FIND_H
 #define FIND_FIND_H
 
@@ -22,31 +23,34 @@
 #include "model/points.h"
 #include "model/rows.h"
 
-enum { FIND_HELD_MOST = 65536 }; /* about the most rows that are held out */
+enum { FIND_HELD_MOST = 65536 }; /* largest number of held-out rows, about */
 
-/* How rows are used and atoms are moved; the defaults are those of find_recipe(). */
+/* How rows are used and atoms are moved; find_recipe() gives the defaults. */
 struct find_recipe {
   struct find_plan plan; /* rows, stages and batches are filled in by find_run() */
-  int looks;             /* further choices of atoms in an update */
+  int looks;             /* repeated choices of atoms in an update, after the first */
   int end_looks;
-  int relative; /* 1: scores are divided by the norm of the row's residual; its square counts as */
-  real floor;   /* at least this share of the mean square of the rows */
-  real last_floor; /* the same floor, for the weights of rows in the last updates */
-  real rho;        /* draws codes to the means of their atoms, in updates */
+  /* 1: scores are divided by sqrt(s + f), s: the squared norm of the row's residual */
+  int relative;
+  /* f, as a share of the mean squared norm of the rows; also for the weights of rows */
+  real floor;
+  real last_floor; /* instead of `floor`, for the weights of rows in the last updates */
+  real rho;        /* penalty that draws codes towards the means of their atoms, in updates */
   real last_rho;   /* the same, in the last updates */
-  real ridge;      /* holds atoms where they are, in the unit of find_unit() */
+  real ridge;      /* penalty on moving atoms, in the unit of find_unit() */
   real last_ridge; /* the same, in the last updates, per 32,768 rows */
-  real twin;       /* cosine above which the rarer of two atoms is replaced */
-  real apart;      /* cosine above which it is dropped at the end */
+  real twin;       /* if two atoms have a larger cosine, the rarer one is replaced */
+  real apart;      /* if two atoms have a larger |cosine|, the rarer one is dropped at the end */
 };
 struct find_recipe find_recipe(idx k, real l0);
-/* The weight of a row in an update. left: the squared norm of its residual; square: the mean square
- * of the rows. */
+/* The weight of a row in an update.  left: the squared norm of its residual; square: the mean
+ * squared norm of the rows. */
 real find_row_weight(const struct find_recipe *recipe, const struct find_step *step, real left,
                      real square);
-/* The penalty that draws codes in an update. */
+/* The penalty rho that draws codes towards their means in an update. */
 real find_rho(const struct find_recipe *recipe, const struct find_step *step);
-/* The ridge of an update over `rows` rows; square: the mean square of the rows. */
+/* The ridge (penalty on moving atoms) of an update over `rows` rows; square: the mean squared norm
+ * of the rows. */
 real find_ridge(const struct find_recipe *recipe, const struct find_step *step, gidx rows,
                 real square);
 
@@ -57,7 +61,7 @@ struct find_task {
   int center;                    /* subtract the column means of the fitted rows */
   struct find_recipe recipe;
   uint64_t seed;
-  gidx beside; /* bytes that the caller holds, for the memory check */
+  gidx beside; /* bytes of other memory that the caller holds, for the memory check */
   idx threads;
   const char *variant, *device, *kernels; /* struct device_options */
   const struct find_point *start;         /* resume from here; NULL: begin anew */
@@ -65,12 +69,12 @@ struct find_task {
 
 enum find_reason { FIND_LINE, FIND_STATE, FIND_END };
 
-/* What the sink gets, on every rank; valid during the call. */
+/* Its functions are called on every rank; a point is valid during the call. */
 struct find_sink {
   void *self;
   int (*point)(void *self, const struct find_point *point, enum find_reason why); /* collective */
-  struct stops stops;   /* asked before each batch; a stop loses the update so far */
-  struct stops reading; /* asked while the mean is computed: a stop then loses all */
+  struct stops stops;   /* asked before each batch; a stop loses the work on the present update */
+  struct stops reading; /* asked while the mean is computed; a stop then loses all work */
 };
 
 enum find_phase {
@@ -89,7 +93,7 @@ enum find_phase {
 };
 
 struct find_result {
-  gidx updates, all; /* updates done; updates in all */
+  gidx updates, all; /* updates that were done; updates of the whole search */
   gidx fitted_rows, held_out_rows;
   int stopped;
   char device[280];
@@ -100,9 +104,9 @@ struct find_result {
  * ERR_USAGE. */
 int find_task_check(const struct find_task *task);
 
-/* Run the search.  Collective; the same status on every rank.  ERR_INPUT: what find_task_check()
- * refuses, values that are not finite, rows that do not vary, or a start that does not fit the
- * rows.  ERR_DEVICE.  ERR_MEMORY before any work. */
+/* Run the search.  Collective; the same status on every rank.  ERR_INPUT: find_task_check() fails,
+ * values are not finite, rows do not vary, or the start does not belong to the rows.  ERR_DEVICE.
+ * ERR_MEMORY before any work. */
 int find_run(const struct find_task *task, struct comm *c, const struct find_sink *sink,
              struct find_result *result);
 

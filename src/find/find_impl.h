@@ -18,9 +18,10 @@
 #include "train/batches.h"
 
 enum {
-  SUM_ROWS = 8192,            /* added at a time; each time the whole Gram matrix is read */
-  SUM_MOST = ACTIVE_MOST + 1, /* entries of a row */
-  LEFT_ROWS = 1024            /* copied to the host at a time */
+  /* rows that are added to the sums at a time; each time the whole Gram matrix is read */
+  SUM_ROWS = 8192,
+  SUM_MOST = ACTIVE_MOST + 1, /* largest number of entries of a row, with the intercept */
+  LEFT_ROWS = 1024            /* rows that are copied to the host at a time */
 };
 
 /* The codes of all rows of a batch, on every rank. */
@@ -31,14 +32,14 @@ struct batch_codes {
   float *code;
   idx *lengths; /* [batch] work space */
   real *weight; /* [n] weight of a row (N.52) */
-  gidx most;    /* entries at most */
+  gidx most;    /* largest number of entries */
 };
 
 /* The sums of an update, over all atoms and the intercept, which is the last row and column.  A
- * rank has some rows of the Gram matrix, and some columns of the target. */
+ * rank computes some rows of the Gram matrix, and some columns of the target. */
 struct find_shares {
   idx first, count;                  /* own atoms: rows of the Gram matrix */
-  idx begin, end;                    /* own columns */
+  idx begin, end;                    /* this rank's columns */
   struct buffer gram, target;        /* real: [k + 1][k + 1], [k + 1][end - begin] */
   struct buffer slots, codes, work;  /* [rows at a time][SUM_MOST] */
   idx rows;                          /* rows at a time */
@@ -47,18 +48,20 @@ struct find_shares {
   struct dense dense;
   real *gathered, *all; /* [k][p] */
   real *intercept;      /* [p] */
-  real weights;         /* sum over all rows: the Gram matrix's element of the intercept */
-  real *pivot;          /* [k] */
+  /* sum of the weights of all rows: the diagonal entry of the intercept in the Gram matrix */
+  real weights;
+  real *pivot; /* [k] */
 };
 
-/* Held-out rows; each rank holds its sum blocks (base/sums.h). */
+/* The rows that are evaluated: the held-out rows, or some fitted rows if none are held out.  Each
+ * rank has some sum blocks (base/sums.h) of them. */
 struct find_validation {
-  struct row_source rows; /* rows.n = 0: there are none */
+  struct row_source rows; /* all ranks' rows */
   gidx first;
   idx n;
   float *x; /* [n][p] */
   struct buffer all;
-  struct device host; /* a CPU for qualities, if the device is a GPU */
+  struct device host; /* a CPU device for row qualities, if f->device is a GPU */
   gidx *start;
   idx *index;
   float *code; /* [entries] of a piece of rows */
@@ -69,8 +72,10 @@ struct find_validation {
 
 /* Directions that may become atoms (grow.c). */
 struct find_growth {
-  idx n, most_n, most_m;          /* rows in use, and at most; directions at most */
-  idx rank;                       /* order of the row's product that is a direction's threshold */
+  /* rows in use; largest number of rows; largest number of directions */
+  idx n, most_n, most_m;
+  /* the threshold of a direction is its rank-th largest product with the rows */
+  idx rank;
   struct buffer rows, directions; /* [n][p], [m][p] */
   struct buffer table;            /* [k + m][p] the atoms, then accepted and tested directions */
   struct buffer values;           /* products of some directions with rows or atoms */
@@ -92,7 +97,7 @@ struct finder {
   struct find_plan plan;
   struct row_split split;
   struct row_source fitted;
-  struct row_part sample; /* of the fitted rows; evaluated if no rows are held out */
+  struct row_part sample; /* some fitted rows, which are evaluated if no rows are held out */
   struct batches batches;
   struct device device;
   struct active active;
@@ -102,27 +107,28 @@ struct finder {
   struct find_growth growth;
   struct buffer x; /* [batch][p] all rows of a batch, on every rank */
   idx p, k;        /* columns; atoms so far */
-  idx widest;      /* atoms of a block at most, when there are many atoms */
+  idx widest;      /* largest number of atoms of a block */
   gidx update;
   float *atoms, *before;  /* [K][p] */
   float *means;           /* [K] */
-  gidx *firing, *ordered; /* [K] struct find_line */
+  gidx *firing, *ordered; /* [K] rows of the update that used each atom; the same in a new order */
   real *code_sums;        /* [K] */
   idx *order;             /* [K] */
   unsigned char *renew;   /* [K] */
   float *fresh;           /* [K][p] new atoms */
   real *wide;             /* [p] */
-  struct buffer left;     /* [LEFT_ROWS][p] what is left of some rows, or some atoms */
+  struct buffer left;     /* [LEFT_ROWS][p] residuals of some rows, or some atoms */
   struct buffer squares;  /* [own rows][2] real */
   struct buffer offset;   /* [p] subtracted from rows in addition to the mean */
   real *described;        /* [p] mean and offset together */
   struct find_step step;  /* the present update */
   real ridge;             /* its ridge */
-  int is_coded;           /* the batch has codes, and what is left of its rows is known */
-  gidx fired_rows, taken; /* rows of the batch that have become atoms */
+  int is_coded;           /* the batch has codes, and the residuals of its rows are known */
+  /* rows of the update; number of rows of the batch that were used for new atoms */
+  gidx fired_rows, taken;
   gidx replaced;
   struct found_encoder encoder;
-  real square; /* mean square of the first rows, less the mean */
+  real square; /* mean squared norm of the first rows, less the mean */
   real *mean;  /* [p]; NULL: rows are not centred */
   struct find_line *lines;
   gidx count;

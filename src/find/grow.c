@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every rank has the residuals of all rows.  It improves its share of the directions, some at a
- * time, by dense products; then all ranks choose the same new atoms. */
+ * Every rank has the residuals of all rows.  A rank improves its share of the directions, some at a
+ * time, by dense products.  Then all ranks choose the same new atoms. */
 #include "find/grow.h"
 
 #include <string.h>
@@ -15,11 +15,12 @@
 enum {
   TOGETHER = 1024, /* directions that improve at a time */
   RATED = 256,     /* directions that are compared with atoms at a time */
-  COLUMNS = 16     /* of products that a thread cuts: they share cache lines */
+  /* columns of products that a thread cuts together, since they share cache lines */
+  COLUMNS = 16
 };
 static const gidx ITEM = (gidx)sizeof(float);
 
-/* New atoms of a stage, at most. */
+/* The largest number of new atoms of a stage. */
 static idx need_most(const struct find_plan *plan)
 {
   idx most = 0;
@@ -79,7 +80,7 @@ static void columns_cut(void *self, gidx part)
     for (gidx j = begin; j < end; j++) values[i * stride + j] = g->column[j * n + i];
 }
 
-/* One of the current directions <- the vector from[p], scaled. */
+/* Direction number `direction`, one of the current ones, <- from[p] scaled to norm 1. */
 static void direction_scale(struct finder *f, gidx direction, const float *from)
 {
   struct find_growth *g = &f->growth;
@@ -95,7 +96,8 @@ static void sum_scale(void *self, gidx j)
   direction_scale(f, g->first + j, (const float *)g->sums.host + j * f->p);
 }
 
-/* Directions g->first .. g->first + g->together - 1 take one step; is_last: they are only rated. */
+/* Directions g->first .. g->first + g->together - 1 take one step; is_last: only their thresholds
+ * are computed. */
 static int directions_step(struct finder *f, int is_last)
 {
   struct find_growth *g = &f->growth;
@@ -127,7 +129,7 @@ static int directions_improve(struct finder *f, gidx first, gidx count)
   return OK;
 }
 
-/* Gather on all ranks what is left of the first rows of the batch.  Before there are atoms, these
+/* Gather on all ranks the residuals of the first rows of the batch.  Before there are atoms, these
  * are the rows themselves, less their mean. */
 static int rows_gather(struct finder *f)
 {
@@ -158,7 +160,8 @@ static void row_scale(void *self, gidx j)
   direction_scale(f, g->first + j, (const float *)g->rows.host + (g->first + j) * f->p);
 }
 
-/* The m directions begin as the first rows, scaled. */
+/* The m directions begin as the first rows, scaled to norm 1.  Directions without such a row, or
+ * whose row is 0, begin as random vectors. */
 static void directions_begin(struct finder *f, idx m)
 {
   struct find_growth *g = &f->growth;
@@ -190,8 +193,9 @@ static int directions_gather(struct finder *f, idx m)
 }
 
 /* Test directions at .. at + n - 1 in order.  The table has the atoms, then the accepted
- * directions, then these.  A direction is accepted if it is near to none before it; *taken <- how
- * many are. */
+ * directions, then these.  A direction is accepted if its cosine with each atom, and with each
+ * accepted direction before it, is at most GROW_COSINE.  *taken: the number of accepted directions
+ * so far. */
 static int some_choose(struct finder *f, idx at, idx n, idx need, idx *taken)
 {
   struct find_growth *g = &f->growth;

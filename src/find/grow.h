@@ -11,7 +11,7 @@
 int grow_open(struct finder *f);
 void grow_close(struct finder *f);
 
-/* Add atoms until there are k.  Collective. */
+/* Add atoms until there are k; if there are already k, nothing happens.  Collective. */
 int atoms_grow(struct finder *f, idx k);
 
 #endif

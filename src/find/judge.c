@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are read once.  Each rank encodes its sum blocks (base/sums.h), piece by piece, by the same
- * operations as a batch. */
+ * Rows are read for each evaluation, since the offset changes.  Each rank encodes its sum blocks
+ * (base/sums.h), piece by piece, by the same operations as a batch. */
 #include "find/judge.h"
 
 #include <math.h>
@@ -73,7 +73,7 @@ int validation_advise(struct finder *f)
   return refit_norms(f->c, j->rows.n, j->x, f->p, j->tss, "the held-out rows", &m);
 }
 
-/* Compute the quality of own rows first .. first + n - 1, which have codes. */
+/* Compute the quality of this rank's rows first .. first + n - 1, which have codes. */
 static int piece_evaluate(struct finder *f, idx first, idx n)
 {
   struct find_validation *j = &f->judge;

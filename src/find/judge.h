@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How well the atoms describe held-out rows.
+ * How well the atoms describe held-out rows; or some fitted rows, if none are held out.
  *
  * Floor: find; included by src/find only. */
 #ifndef FIND_JUDGE_H
@@ -10,7 +10,8 @@
 int validation_alloc(struct finder *f);
 void validation_close(struct finder *f);
 
-/* Read the rows, subtract mean and offset, and hash them.  Collective, as is the next. */
+/* Read the rows, subtract mean and offset, and compute their hash.  Collective, as are the
+ * functions below. */
 int validation_read(struct finder *f);
 /* Warn if a few of the held-out rows are massive (model/norms.h). */
 int validation_advise(struct finder *f);

@@ -22,8 +22,8 @@ static void intercept_fill(struct finder *f)
   row[k] = f->sums.weights;
 }
 
-/* Gather all rows of the Gram matrix on every host; copy own columns of the target to the own
- * host. */
+/* Gather all rows of the Gram matrix on the host of every rank, and copy this rank's columns of the
+ * target to its host. */
 static int sums_fetch(struct finder *f)
 {
   struct find_shares *s = &f->sums;
@@ -61,8 +61,8 @@ struct block_filling {
   idx first, end;
 };
 
-/* The block's rows of moved[k][columns] <- its right sides: what the rows say of its atoms, and the
- * ridge. */
+/* The block's rows of moved[k][columns] <- its right sides: the target, and the ridge times the
+ * present atoms. */
 static void sides_begin(const struct finder *f, idx first, idx end)
 {
   const struct find_shares *s = &f->sums;
@@ -92,7 +92,7 @@ static void panel_fill(const struct block_filling *b, const struct find_sums *su
 }
 
 /* Rows begin .. end - 1 of square[m][m] <- the block's Gram matrix, lower triangle, with the ridge.
- * It is stored column by column, so the loop over columns is outside. */
+ * It is stored column by column, so the outer loop is over columns. */
 static void square_fill(const struct block_filling *b, const struct find_sums *sums, idx begin,
                         idx end)
 {
@@ -118,7 +118,7 @@ static void band_fill(void *self, gidx band)
   square_fill(b, &sums, begin, end);
 }
 
-/* Subtract from the block's right sides what the blocks before it describe. */
+/* Subtract from the block's right sides the contributions of the atoms in the blocks before it. */
 static int sides_reduce(struct finder *f, idx first, idx end)
 {
   struct find_shares *s = &f->sums;
@@ -135,7 +135,7 @@ static int sides_reduce(struct finder *f, idx first, idx end)
   return first ? dense_product(&s->dense, &product) : OK;
 }
 
-/* The block <- (L L')^-1 times it, by Z = L^-1. */
+/* The block's rows of moved <- (L L')^-1 times these rows, as Z' (Z rows) with Z = L^-1. */
 static int block_solve(struct finder *f, idx first, idx end)
 {
   struct find_shares *s = &f->sums;
@@ -159,7 +159,7 @@ static int block_solve(struct finder *f, idx first, idx end)
   return dense_product(&s->dense, &up);
 }
 
-/* If the block's matrix has no Cholesky factor, its atoms stay. */
+/* If the block's matrix has no Cholesky factor, its atoms do not move. */
 static int block_stay(struct finder *f, idx first, idx end)
 {
   struct find_shares *s = &f->sums;
@@ -185,7 +185,7 @@ static int block_move(struct finder *f, idx first, idx end)
   return good < m ? block_stay(f, first, end) : block_solve(f, first, end);
 }
 
-/* Move own columns, block after block. */
+/* Move this rank's columns, block after block. */
 static int blocks_move(struct finder *f)
 {
   struct find_shares *s = &f->sums;
@@ -218,7 +218,7 @@ static int columns_gather(struct finder *f)
   return OK;
 }
 
-/* Add to the offset what the moved atoms leave to the intercept; a part of the columns. */
+/* Add to the offset the intercept that the moved atoms leave, for a part of the columns. */
 static void offset_take(void *self, gidx part)
 {
   struct finder *f = self;

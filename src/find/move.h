@@ -7,7 +7,7 @@
 
 #include "find/find_impl.h"
 
-/* Sort the atoms by falling frequency, and move them and the offset.  Collective. */
+/* Sort the atoms by falling frequency, and move the atoms and the offset.  Collective. */
 int atoms_move(struct finder *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Everything is allocated before any row is read; first on a dry device and arena, which only
- * count. */
+ * Everything is allocated before any row is read.  First the same is done on a dry device and
+ * arena, which only count memory. */
 #include "find/open.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ real find_ridge(const struct find_recipe *recipe, const struct find_step *step, 
   return find_unit(square, recipe->plan.l0) * ridge;
 }
 
-/* Split the rows into those that are fitted and those that are held out. */
+/* Split the rows into fitted and held-out rows. */
 static int rows_split(const struct find_task *t, struct row_split *split, struct row_source *fitted,
                       struct row_source *held)
 {
@@ -115,7 +115,7 @@ static int sizes_find(struct finder *f)
   return OK;
 }
 
-/* The most entries that a batch can have. */
+/* The largest number of entries that a batch can have. */
 static gidx entries_most(const struct finder *f)
 {
   const struct find_plan *plan = &f->plan;
@@ -182,7 +182,7 @@ static int codes_alloc(struct finder *f)
   return arena_alloc(a, &b->code, b->most, sizeof *b->code);
 }
 
-/* Allocate all arrays and buffers except those of dense work. */
+/* Allocate all arrays and buffers, except the work space of dense operations. */
 static int arrays_alloc(struct finder *f)
 {
   gidx first, own, item = (gidx)sizeof(float);
@@ -208,7 +208,7 @@ static int arrays_alloc(struct finder *f)
   TRY(buffer_alloc(&f->device, &f->squares, 2 * imax(own, 1) * (gidx)sizeof(real)));
   f->batches.c = f->c;
   f->batches.rows = &f->fitted;
-  f->batches.last_epoch = INT64_MAX; /* one pool more than needed may be read */
+  f->batches.last_epoch = INT64_MAX; /* batches may read one pool more than is needed */
   TRY(batches_alloc(&f->batches, &f->arena, f->task->seed));
   return batches_buffers(&f->batches, &f->device);
 }

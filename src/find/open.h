@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Open what a search needs: split the rows, open the device and allocate, before any row is read.
+ * Open what a search needs: split the rows, open the device, and allocate all memory, before any
+ * row is read.
  *
  * Floor: find; included by src/find only. */
 #ifndef FIND_OPEN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * New atoms are what is left of rows of the batch, scaled to norm 1, in the batch's shuffled order;
- * if there are too few rows, random vectors. */
+ * New atoms are the residuals of rows of the batch in its shuffled order, scaled to norm 1.  If
+ * there are too few rows, or a residual is 0, random vectors are used. */
 #include "find/renew.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ int left_get(struct finder *f, gidx first, gidx n, float *out)
   return OK;
 }
 
-/* Scale a row to an atom; to zeros if nothing is left of it. */
+/* Scale a residual to norm 1; if that is not possible, it becomes 0. */
 static void left_scale(struct finder *f, float *row)
 {
   for (idx c = 0; c < f->p; c++) f->wide[c] = row[c];
@@ -58,7 +58,7 @@ void atom_draw(const struct finder *f, gidx number, float *atom)
   find_scale(f->wide, f->p, atom);
 }
 
-/* fresh[need][p] <- new atoms, from rows that none was taken from yet. */
+/* fresh[need][p] <- new atoms, from rows of the batch that were not used for new atoms before. */
 static int atoms_make(struct finder *f, idx need)
 {
   struct comm *c = f->c;
@@ -89,10 +89,11 @@ void atom_begin(struct finder *f, idx atom, const float *from)
   f->firing[atom] = 0;
 }
 
-/* How atoms are compared with all others: with signs = 2 also with the opposite sign. */
+/* How atoms are compared with all others; with signs = 2 also the opposite of each atom is
+ * compared. */
 struct comparing {
   float cosine;
-  int signs; /* 1; or 2: each atom is a row, and the next row has the sign -1 */
+  int signs; /* rows per atom: 1: the atom; 2: the atom, and then its opposite */
 };
 
 /* f->left <- n of the rows that are compared. */
@@ -108,7 +109,8 @@ static int rows_put(struct finder *f, idx atom, const struct comparing *by, gidx
 }
 
 /* Compare atoms first .. first + *n - 1 with all atoms, and gather the cosines on all ranks.  Ranks
- * divide these atoms as the rows of a batch.  *n is halved until there is room. */
+ * divide these atoms like the rows of a batch.  *n is halved until there is room for the
+ * results. */
 static int cosines_exchange(struct finder *f, idx first, idx *n, const struct comparing *by)
 {
   struct active *a = &f->active;
@@ -126,7 +128,8 @@ static int cosines_exchange(struct finder *f, idx first, idx *n, const struct co
   }
 }
 
-/* Mark those of these atoms that nearly equal a more frequent atom that stays, or its opposite. */
+/* Mark those of atoms first .. first + *n - 1 that nearly equal a more frequent atom that is not
+ * marked.  With signs = 2 also mark those that nearly equal the opposite of such an atom. */
 static int duplicates_mark(struct finder *f, idx first, idx *n, const struct comparing *by)
 {
   TRY(cosines_exchange(f, first, n, by));
@@ -175,7 +178,8 @@ int atoms_replace(struct finder *f)
   return OK;
 }
 
-/* Add to the offset the mean contribution of the atoms that are dropped, f->renew, to the rows. */
+/* Add to the offset the mean contribution to rows of the atoms that are dropped, which f->renew
+ * marks. */
 static int offset_keep(struct finder *f)
 {
   float *offset = f->offset.host;

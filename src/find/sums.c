@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows have different numbers of entries, but the operation takes one number for all: rows are
- * padded with codes of 0, which add nothing. */
+ * Rows have different numbers of entries, but the operation needs the same number for all rows.  So
+ * rows are padded with codes of 0, which add nothing. */
 #include "find/sums.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 static const gidx REAL = (gidx)sizeof(real);
 
-/* Allocate what moving the atoms needs. */
+/* Allocate the buffers that are needed to move atoms. */
 static int moves_open(struct finder *f, gidx columns)
 {
   struct find_shares *s = &f->sums;
@@ -86,7 +86,7 @@ static void slots_fill(const struct finder *f, idx row, idx m, idx *slot)
   }
 }
 
-/* code[m] <- their codes, times a factor of the row. */
+/* code[m] <- the codes of slot[m], times a factor of the row; the intercept has code 1. */
 static void codes_fill(const struct finder *f, idx row, idx m, real factor, float *code)
 {
   const struct batch_codes *b = &f->codes;
@@ -97,7 +97,8 @@ static void codes_fill(const struct finder *f, idx row, idx m, real factor, floa
   for (idx j = n + 1; j < m; j++) code[j] = 0;
 }
 
-/* Rows first .. first + n - 1 of the batch, padded to m entries; part: what is filled in. */
+/* Rows first .. first + n - 1 of the batch, padded to m entries; part: which arrays are filled
+ * in. */
 struct rows_filling {
   const struct finder *f;
   idx first, n, m;
@@ -156,8 +157,9 @@ static int codes_add(struct finder *f, idx first, idx n, idx m, int is_target)
   return device_normal_add(&f->device, &job);
 }
 
-/* Add rows first .. first + n - 1 of the batch.  In the Gram matrix both factors are multiplied by
- * the root of the row's weight; in the target one factor by the whole weight. */
+/* Add rows first .. first + n - 1 of the batch.  For the Gram matrix both factors of a product are
+ * multiplied by the square root of the row's weight; for the target one factor is multiplied by the
+ * weight. */
 static int rows_add(struct finder *f, idx first, idx n)
 {
   struct find_shares *s = &f->sums;

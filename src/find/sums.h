@@ -11,7 +11,7 @@
 int sums_open(struct finder *f);
 void sums_close(struct finder *f);
 
-/* Set the sums to 0; then add the rows of the batch. */
+/* sums_clear() sets the sums to 0.  sums_add() adds the rows of the batch. */
 int sums_clear(struct finder *f);
 int sums_add(struct finder *f);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each call is one job of the worker; a row_reader has one more, which reads ahead. */
+ * Each call is one job of the worker.  A row_reader has a worker of its own, whose job is to read
+ * the next piece. */
 #include "model/access.h"
 
 #include "base/num.h"
@@ -10,13 +11,13 @@
 
 enum { PIECE_BYTES = 16 << 20 }; /* read at a time by a row_reader */
 
-enum { MAX_PARTS = 256, LEAST_PART = 128 }; /* parts of a load; rows of a part, at least */
+enum { MAX_PARTS = 256, LEAST_PART = 128 }; /* most parts; fewest rows per part */
 
-/* A load, cut into parts of `each` rows.  The first part may be shorter: it ends where a unit of
- * the source does. */
+/* A load, cut into parts of `each` rows.  The first part may be shorter, so that it ends at a
+ * multiple of the source's unit. */
 struct parts {
   const struct rows_load *load;
-  gidx each, before; /* rows that the first part is shorter */
+  gidx each, before; /* number of rows by which the first part is shorter */
   uint64_t terms[MAX_PARTS];
   int status[MAX_PARTS];
 };
@@ -51,8 +52,8 @@ int rows_load(const struct rows_load *l)
   gidx count = ceil_div(l->count + parts.before, parts.each);
   if (count > 1) spare_run(count, part_run, &parts);
   for (gidx i = 0; i < count; i++) {
-    /* A part that failed is read again here, in the order of rows, so that this thread has the
-     * message. */
+    /* Parts that failed are read again by this thread, in the order of rows, so that the message is
+     * recorded in this thread. */
     if (count == 1 || parts.status[i]) TRY(part_load(&parts, i));
     if (l->terms) *l->terms += parts.terms[i];
   }

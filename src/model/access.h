@@ -14,20 +14,22 @@
 #include "model/rows.h"
 #include "model/sink.h"
 
-/* Read rows as jobs use them: x[count][p] <- rows first .. first + count - 1, hashed, less the
- * mean, and checked.  The spare threads (base/team.h) read, if the source allows several. */
+/* x[count][p] <- rows first .. first + count - 1, as jobs use them: they are hashed, the mean is
+ * subtracted, and values are checked to be finite.  The spare threads (base/team.h) help if several
+ * threads may read the source. */
 struct rows_load {
   const struct row_source *rows;
   gidx first;
   idx count;
   float *x;
-  uint64_t *terms;  /* the hash terms of the rows as read (identity.h) are added here; NULL: not
-                     * wanted */
+  /* the hash terms (identity.h) of the rows, without centring, are added here; NULL: rows are not
+   * hashed */
+  uint64_t *terms;
   const real *mean; /* NULL: nothing is subtracted */
-  /* Its name and row numbers are used when a value is not finite; NULL: rows are not
-   * checked. */
+  /* If a value is not finite, the message gives the name and row number of this source.  NULL: rows
+   * are not checked. */
   const struct row_source *whole;
-  gidx place; /* number of row `first` in the whole; terms depend on it, too */
+  gidx place; /* number of row `first` in `whole`; hash terms depend on it, too */
 };
 int rows_load(const struct rows_load *load);
 
@@ -38,14 +40,15 @@ struct rows_access {
   float *x;
 };
 int rows_access(struct worker *w, struct rows_access access);
-/* The same without that check, for rows that are a part of others. */
+/* The same, but values that are not finite are no error.  For callers that check the rows
+ * themselves. */
 int rows_fetch(struct worker *w, struct rows_access access);
 
 /* Rows piece after piece: the next piece is read while the caller uses the present one. */
 struct row_reader {
   const struct row_source *rows; /* borrowed */
   struct worker worker;
-  gidx most;       /* rows of a piece, at most */
+  gidx most;       /* the largest number of rows of a piece */
   float *x, *next; /* [most][p] the present piece, and the next */
   gidx first, count;
   int is_ahead; /* reading of the next piece has begun */
@@ -55,8 +58,8 @@ struct row_reader {
  * errors. */
 int row_reader_open(struct row_reader *r, const struct row_source *rows, struct arena *arena);
 void row_reader_close(struct row_reader *r);
-/* r->x[count][p] <- rows first .. first + count - 1.  Then begin to read the n rows from `ahead`
- * on, which the next call should ask for.  ERR_INPUT when a value is not finite. */
+/* r->x[count][p] <- rows first .. first + count - 1.  Then begin to read rows ahead .. ahead + n -
+ * 1; the next call should ask for these.  ERR_INPUT when a value is not finite. */
 int row_reader_take(struct row_reader *r, gidx first, gidx count, gidx ahead, gidx n);
 
 /* shift[p] <- the shift of doc/numerics.md section 7: the column means of the first n = min(N,

@@ -14,8 +14,8 @@ real learning_rate_at(const struct learning_rate *r, gidx step, gidx steps)
   return r->most * fmin(1, fmin(up, down));
 }
 
-/* beta^t by multiplications, since pow() differs between libraries; 0 once it is too small to
- * matter. */
+/* beta^t by multiplications, since pow() differs between libraries.  The loop ends early when the
+ * value is at most 2^-60. */
 static real power(real beta, gidx t)
 {
   real value = 1;

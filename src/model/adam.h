@@ -16,12 +16,12 @@ struct learning_rate {
 /* The rate of step 0 .. steps - 1. */
 real learning_rate_at(const struct learning_rate *rate, gidx step, gidx steps);
 
-/* The factors of a step, rounded to f32. */
+/* The factors of a step in which all parameters share, rounded to f32. */
 struct adam_rates {
   float rate;       /* learning rate over 1 - 0.9^t */
   float correction; /* 1 over 1 - 0.999^t */
 };
-/* For step t - 1: t is 1 in the first step. */
+/* The factors of step t - 1; t is 1 in the first step. */
 struct adam_rates adam_rates(real rate, gidx t);
 
 /* Take a step of count parameters w with gradients g and moments m, v.  Reference of
@@ -33,7 +33,8 @@ struct adam_state {
 };
 void adam_step(const struct adam_state *s, const struct adam_rates *rates);
 
-/* Remove from gradient[p] the part that would only change the length of the atom. */
+/* Subtract from gradient[p] its component along atom[p], which would only change the length of the
+ * atom. */
 void atom_gradient(const float *atom, idx p, float *gradient);
 
 #endif

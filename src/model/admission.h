@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which rows a step of the live server takes: live requests first, then rows of jobs (L.1 to L.5).
  *
- * Floor: model.  A pure function of integers, with the queues and the number of the step as its
- * only state.  So every rank, and every reader of the ledger, computes the same plan. */
+ * Floor: model.  The plan is a pure function of integers: the knobs, the queues and the number of
+ * the step.  So every rank, and every reader of the ledger, computes the same plan. */
 #ifndef MODEL_ADMISSION_H
 #define MODEL_ADMISSION_H
 
@@ -15,12 +15,12 @@ enum admission_policy { ADMISSION_OFF, ADMISSION_STATIC, ADMISSION_DYNAMIC };
 /* Fixed for the life of a server; numbers of rows, except policy and file_period. */
 struct admission_knobs {
   enum admission_policy policy;
-  gidx step_rows;   /* M: most rows of a step; >= 1 */
-  gidx quantum;     /* q: least rows of jobs in a step with live rows; 1 .. M */
+  gidx step_rows;   /* M: largest number of rows of a step; >= 1 */
+  gidx quantum;     /* q: smallest number of rows for jobs in a step with live rows; 1 .. M */
   gidx budget;      /* static: rows of jobs in a step; 1 .. M */
-  gidx target;      /* T: dynamic: rows of a step that a live client waits for; >= 1 */
+  gidx target;      /* T: dynamic: rows of a step while a live client waits; >= 1 */
   gidx job_cap;     /* J: dynamic: rows of one job in a step; 0: by (L.3) */
-  gidx file_period; /* in every file_period-th step files come first; >= 1 */
+  gidx file_period; /* in every file_period-th step files come before bulk requests; >= 1 */
 };
 /* All knobs except the policy, by their names in a ledger. */
 enum { ADMISSION_KNOBS = 6 };
@@ -46,10 +46,11 @@ struct admission_queues {
 };
 
 struct admission {
-  gidx n_live, live_rows; /* admitted: the first n_live requests; L, their rows */
-  gidx allowance, cap;    /* W and c */
-  gidx target;            /* T'; M unless dynamic */
-  gidx job_rows;          /* rows of all jobs */
+  /* number of admitted live requests, the first of the queue; L, the sum of their rows */
+  gidx n_live, live_rows;
+  gidx allowance, cap; /* W and c */
+  gidx target;         /* T'; M unless dynamic */
+  gidx job_rows;       /* rows of all jobs */
 };
 
 /* ERR_USAGE names a knob that is out of range. */

@@ -66,7 +66,7 @@ void advice_converged(gidx sweeps, real gain, real tolerance)
 
 void advice_scale(const struct metrics *m, real fitted, const char *atoms)
 {
-  enum { LEAST_ROWS = 10 }; /* of fewer rows the median may be that of first tokens */
+  enum { LEAST_ROWS = 10 }; /* the median of fewer rows may be the norm of first tokens */
   static const real FAR = 3;
   real times = m->massive.median / fitted;
   int is_known = fitted > 0 && m->massive.median > 0 && m->massive.all >= LEAST_ROWS;
@@ -98,8 +98,9 @@ static void varying_advise(const struct metrics *m, const char *what)
            what);
 }
 
-/* Warn of atoms that fire in half of the rows while the mean atom is in less than a tenth of them.
- * If a row has more atoms than that, such atoms need not mean anything. */
+/* Warn if more than a hundredth of the atoms are in more than half of the rows, while an atom is in
+ * at most a tenth of the rows on average.  If rows have more atoms than that, atoms in half of the
+ * rows are normal. */
 static void dense_advise(const struct metrics *m, const char *what)
 {
   gidx dense = 0, all = 0;

@@ -9,13 +9,13 @@
 #include "model/results.h"
 #include "model/rows.h"
 
-/* Warn if a dictionary is learned from fewer rows than they have columns. */
+/* Warn if a dictionary is learned from fewer rows than columns. */
 void advice_shape(const struct row_source *rows);
 
-/* Warn if there are fewer atoms than a row is to have. */
+/* Warn if there are fewer atoms (k) than the atoms per row that were asked for (top_s). */
 void advice_top_s(idx top_s, idx k);
 
-/* Warn if there are fewer than ten rows per atom that is learned from them. */
+/* Warn if there are fewer than ten rows per learned atom. */
 void advice_rows(gidx rows, idx k);
 
 /* Warn if more than a tenth of the learned atoms are used by no row. */
@@ -28,22 +28,23 @@ void advice_unused(gidx dead, idx k, gidx rows);
  * `gain`, than the tolerance.  NaN: the gain is not known. */
 void advice_converged(gidx sweeps, real gain, real tolerance);
 
-/* Warn if the median norm of the rows differs by a factor of three from `fitted`, that of the rows
- * that the atoms were fitted to; 0: it is not known. */
+/* Warn if the median norm of the rows differs by a factor of three or more from `fitted`.  fitted:
+ * the median norm of the rows that the atoms were fitted to; 0: it is not known.  With fewer than
+ * ten rows there is no warning. */
 void advice_scale(const struct metrics *m, real fitted, const char *atoms);
 
-/* Warn if the explained variance of rows, such as "the unseen rows", is below 0.  NaN: not
- * known. */
+/* Warn if the explained variance of rows is below 0.  what: the rows, such as "the unseen rows".
+ * NaN: the explained variance is not known. */
 void advice_explained(real explained, const char *what);
 
 /* All warnings that follow from the metrics of rows; `what` as above. */
 void advice_metrics(const struct metrics *m, const char *what);
 
-/* Rows that no mean was subtracted from: warn if their mean has more than half of their squares,
- * and less than 0.9 of their variance is explained.  advice: what to do. */
+/* For rows from which no mean was subtracted.  Warn if their mean has more than half of the sum of
+ * their squares, and the explained variance is at most 0.9 or not known.  advice: what to do. */
 void advice_mean(const struct metrics *m, const char *atoms, const char *advice);
-/* The same by the first rows alone, when codes are not solved.  Only on rank 0, which reads the
- * rows; a failure to read them is ignored here. */
+/* The same, computed from the first SHIFT_ROWS rows alone, for jobs that do not solve codes.  It
+ * reads these rows; a failure to read them is ignored.  Called on rank 0 only. */
 void advice_first_mean(const struct row_source *rows, const char *atoms, const char *advice);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/sums.h"
 #include "model/arrow_loss.h"
 
-/* A try to solve a system with given ridges, and the arrays of the formulas. */
+/* One try to solve a system with given ridges, and the arrays that it needs. */
 struct try_work {
   const struct arrow_system *s;
   real ridge_t, ridge_b;

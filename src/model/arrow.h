@@ -21,8 +21,8 @@
 #include "model/ridges.h"
 
 enum {
-  ARROW_MAX_D = 8,         /* d is 1 .. this */
-  ARROW_MAX_BORDER = 1024, /* k is 0 .. this */
+  ARROW_MAX_D = 8,         /* d is 1 .. ARROW_MAX_D */
+  ARROW_MAX_BORDER = 1024, /* k is 0 .. ARROW_MAX_BORDER */
   ARROW_MAX_RETRIES = 22,
 };
 
@@ -45,7 +45,8 @@ enum arrow_status {
   ARROW_OK,
   ARROW_ROW_NOT_PD,   /* failed_at: the first row whose H_i is not positive definite */
   ARROW_SCHUR_NOT_PD, /* failed_at: the pivot of the Schur complement S */
-  ARROW_NOT_FINITE, /* failed_at: index of the first such entry, counted through H, B, g, C, g_b */
+  /* failed_at: the first entry that is not finite, counted through H, B, g, C, g_b */
+  ARROW_NOT_FINITE,
 };
 
 /* The outcome for a system.  If it failed, all steps are +0, log_det is NaN and pair is (NaN,
@@ -55,15 +56,15 @@ struct arrow_outcome {
   gidx failed_at;         /* see arrow_status; -1 if OK */
   real suggested_bump;    /* for the ridge of the block that failed (N.14); 0 if OK or not finite */
   real ridge_t, ridge_b;  /* of the last try */
-  struct ridges addition; /* what (N.15) added to the ridges in the last try; 0 in the first */
+  struct ridges addition; /* added to the ridges by (N.15) in the last try; 0 in the first try */
   idx retries;
   struct det_pair pair; /* the determinant of the matrix with ridges, as a pair (N.13) */
   real log_det;
   idx lost_bits; /* (N.13l), on the CPU only: a device leaves it 0 */
 };
 
-/* Where the escalation of (N.15) starts: what the first try adds to the ridges, and how many
- * retries were made before.  All 0 for a new system.  Each further try adds ten times as much. */
+/* Where the escalation of (N.15) starts: the additions to the ridges in the first try, and the
+ * number of earlier retries.  All 0 for a new system.  Each further try adds ten times as much. */
 struct arrow_start {
   struct ridges addition;
   idx retries;

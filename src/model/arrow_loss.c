@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One pass over the rows for each panel of border columns, which sums only the diagonal of S; and
- * one pass for the border's step.  If determinants show that many bits may be lost in other
- * directions, S is computed and factored. */
+ * There is one pass over the rows for each panel of border columns; it sums only diagonal entries
+ * of S.  One more pass finds the loss in the direction of the border's step.  If determinants show
+ * that many bits may be lost in other directions, S is computed and factored. */
 #include "model/arrow_loss.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #include "base/sums.h"
 
-enum { MANY_BITS = 26 }; /* bits from which on a loss is warned of: then S is computed */
+enum { MANY_BITS = 26 }; /* from this loss on users are warned */
 enum { PANEL = 32 };     /* border columns whose lanes stay in a first-level cache */
 
 /* The factor of a row's diagonal block, and the largest loss so far. */
@@ -22,7 +22,7 @@ struct loss {
   idx bits;
 };
 
-/* Note a loss: sums that started from `of` cancelled to `left`. */
+/* Update the largest loss: a sum that began with `of` cancelled to `left`. */
 static void loss_note(struct loss *w, real of, real left)
 {
   int before, after;
@@ -33,7 +33,7 @@ static void loss_note(struct loss *w, real of, real left)
   if (bits > w->bits) w->bits = bits;
 }
 
-/* Compute L of a row, and note the loss in its pivots. */
+/* Compute L of a row, and update the largest loss by its pivots. */
 static void row_factor(struct loss *w, gidx row)
 {
   idx d = w->s->d;
@@ -43,7 +43,8 @@ static void row_factor(struct loss *w, gidx row)
   for (idx m = 0; m < d; m++) loss_note(w, w->block[m * d + m], w->l[m * d + m] * w->l[m * d + m]);
 }
 
-/* *sum += lane[LANE_COUNT][PANEL], added as (N.12) adds lanes and segments; the lanes become 0. */
+/* Add the lanes of a segment to sum[columns], in the order of (N.12); is_first: store them there.
+ * Then set the lanes to 0. */
 static void segment_end(real lane[LANE_COUNT][PANEL], idx columns, int is_first, real *sum)
 {
   for (int half = LANE_COUNT / 2; half >= 1; half /= 2)
@@ -73,7 +74,7 @@ static void panel_sum(struct loss *w, idx first, idx columns, real *sum)
   }
 }
 
-/* Note the losses in the diagonal of S. */
+/* Update the largest loss by the diagonal of S. */
 static void diagonal_note(struct loss *w)
 {
   const struct arrow_system *s = w->s;
@@ -102,8 +103,8 @@ static real border_form(const struct loss *w, const real *b)
   return sum;
 }
 
-/* Note the loss of S in the direction of the border's step.  A nearly singular S shows there,
- * whatever its eigenvectors are. */
+/* Update the largest loss by S in the direction of the border's step.  This shows a nearly singular
+ * S, whatever its eigenvectors are. */
 static void step_note(struct loss *w, const real *b)
 {
   const struct arrow_system *s = w->s;
@@ -122,8 +123,8 @@ static void step_note(struct loss *w, const real *b)
   loss_note(w, form, left);
 }
 
-/* schur[k][k] <- the lower triangle of S, column-major, without fma: on a processor that has no fma
- * instruction the library's takes ten times as long. */
+/* schur[k][k] <- the lower triangle of S, column-major, without fma.  On a processor without an fma
+ * instruction, fma() of the C library would make this ten times slower. */
 static void schur_make(struct loss *w, real *schur)
 {
   const struct arrow_system *s = w->s;
@@ -144,9 +145,9 @@ static void schur_make(struct loss *w, real *schur)
   }
 }
 
-/* Note the losses in the pivots of S.  They show directions that neither the diagonal nor the step
- * show.  The product of all S_jj / pivot_j is that of all S_jj over the determinant, and no factor
- * is below 1. */
+/* Update the largest loss by the pivots of S.  They show losses in directions that neither the
+ * diagonal nor the step show.  The product of all S_jj / pivot_j equals the product of all S_jj
+ * over the determinant of S.  No factor is below 1. */
 static int pivots_note(struct loss *w, const struct arrow_outcome *out)
 {
   const struct arrow_system *s = w->s;

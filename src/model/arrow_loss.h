@@ -7,7 +7,7 @@
 
 #include "model/arrow.h"
 
-enum { ARROW_BITS = 53 }; /* of a number; a system that loses so many has none left */
+enum { ARROW_BITS = 53 }; /* bits of a significand; a system that loses all has no correct bit */
 
 /* The number of bits that a solved system lost. out: the outcome of the system; step_b[k]: the step
  * of its border.  Returns 0 if the system failed, and -1 if there is no memory for a k x k matrix.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The name of a dictionary: a SHA-256 that does not depend on the order of the atoms or the overall
- * sign of an atom, and changes with everything else.
+ * The name of a dictionary: a SHA-256 of its atoms.  It does not depend on the order of the atoms,
+ * or on the overall sign of an atom.  Any other change gives another name.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -15,7 +15,8 @@
 #include "base/memory.h"
 #include "base/types.h"
 
-/* Bytes of an atom's text; and out[that many] <- the text of frame[d][p]. */
+/* The number of bytes of an atom's text; and out[artifact_atom_bytes(d, p)] <- the text of
+ * frame[d][p]. */
 size_t artifact_atom_bytes(idx d, idx p);
 void artifact_atom(const float *frame, idx d, idx p, unsigned char *out);
 
@@ -28,12 +29,12 @@ struct artifact {
 /* Compute the artifact of atoms[k][d][p].  ERR_MEMORY. */
 int artifact_make(struct artifact *a, const float *atoms, idx k, idx d, idx p);
 void artifact_free(struct artifact *a);
-/* Allocate the text, and *atom[artifact_atom_bytes()]: the memory of artifact_make(); may be
- * dry. */
+/* Allocate the memory of artifact_make(): the text of the artifact, and
+ * *atom[artifact_atom_bytes(d, p)].  a->arena may be dry. */
 int artifact_alloc(struct artifact *a, idx k, idx d, idx p, unsigned char **atom);
 
-/* words[HASH_WORDS] <- the hash as numbers.  Files hold it as numbers, too, since these have a
- * checksum there and texts have none. */
+/* words[HASH_WORDS] <- the hash as numbers.  Files have the hash as numbers, too, since arrays of
+ * numbers have a checksum in files and texts have none. */
 enum { HASH_WORDS = SHA256_BYTES / 8 };
 void artifact_words(const char *sha256, gidx *words);
 

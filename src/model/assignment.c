@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What both solvers share: scores are rounded to integers, and a matrix with more rows than columns
- * is transposed.  Also the solver of assignment_reference(). */
+ * The part that both solvers share.  Scores are rounded to integers, and a matrix with more rows
+ * than columns is transposed.  Also the solver of assignment_reference(). */
 #include "model/assignment.h"
 
 #include <float.h>
@@ -46,7 +46,7 @@ static idx row_scan(const struct assignment *a, struct path *w, idx i, gidx base
   return nearest;
 }
 
-/* The free column that is nearest to the row. */
+/* Find shortest paths from the row; returns the nearest free column. */
 static idx path_find(const struct assignment *a, struct path *w, idx row)
 {
   idx i = row, at = -1;
@@ -89,7 +89,7 @@ static int paths_solve(struct assignment *a)
   return OK;
 }
 
-/* If all scores are zero, any scale will do. */
+/* *scale <- the scale of struct assignment.  Its value does not matter if all scores are 0. */
 static int scale_find(idx k, idx l, const float *scores, real *scale)
 {
   float most = 0;
@@ -115,7 +115,7 @@ static void transpose(idx k, idx l, const float *from, float *to)
         for (idx j = j0; j < l && j < j0 + SIDE; j++) to[(gidx)j * k + i] = from[(gidx)i * l + j];
 }
 
-/* a <- the problem with no more rows than columns, and nothing matched. */
+/* Set the problem, transposed if it has more rows than columns, with nothing matched. */
 static int problem_begin(struct assignment *a, idx k, idx l, const float *scores)
 {
   a->scores = scores;

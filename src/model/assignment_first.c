@@ -5,7 +5,8 @@
  * If dual variables prove one assignment optimal, the optimal assignments are exactly the matchings
  * of tight pairs (cost = u + v) in which every column with v < 0 has a row.  So a row may take a
  * lower tight column if an alternating path of tight pairs gives its own column to another row.
- * One more node stands for all columns without a row: it may take any column with v = 0. */
+ * One more node of the search stands for all columns without a row.  This node may take any column
+ * with v = 0. */
 #include "model/assignment_first.h"
 
 #include "base/status.h"
@@ -111,8 +112,8 @@ static int node_leave(struct ties *t, idx i, idx node)
   return 0;
 }
 
-/* Assign along the path: the last node takes the column of row i, every other node that of the node
- * after it on the path. */
+/* Assign along the path: the last node takes the column of row i; every other node takes the column
+ * of the node after it on the path. */
 static void path_take(struct ties *t, idx i, idx last)
 {
   struct assignment *a = t->a;

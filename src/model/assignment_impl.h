@@ -5,8 +5,8 @@
  *
  * The cost of a pair is minus its score as an integer.  The dual variables u and v prove that a
  * matching is optimal:
- *      u_i + v_j <= cost_ij of all pairs, with equality for those that are matched,
- *      v_j <= 0, and v_j = 0 of columns without a row, if there are any. */
+ *      u_i + v_j <= cost_ij for all pairs, with equality for matched pairs,
+ *      v_j <= 0 for all columns, and v_j = 0 for columns without a row. */
 #ifndef MODEL_ASSIGNMENT_IMPL_H
 #define MODEL_ASSIGNMENT_IMPL_H
 

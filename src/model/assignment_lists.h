@@ -20,9 +20,9 @@ struct lists {
   int no_memory;
 };
 
-/* Add to each row's list the columns whose cost violates the dual variables, the worst first; in
- * the first call the best columns of each row.  *added: how many; 0: u and v prove the matching
- * optimal. */
+/* Add to each row's list the columns whose cost violates the dual variables, the worst first.  The
+ * first call adds the best columns of each row.  *added <- the number of added columns; 0: u and v
+ * prove that the matching is optimal. */
 int lists_price(struct lists *l, gidx *added);
 void lists_free(struct lists *l);
 

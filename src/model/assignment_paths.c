@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-enum { REDUCTIONS = 4 }; /* how often rows without a column try to take one */
+enum { REDUCTIONS = 4 }; /* how many times each row without a column tries to take one */
 
 struct place {
   gidx distance;

@@ -7,8 +7,8 @@
 
 #include "model/assignment_lists.h"
 
-/* Match all rows; none is matched at the start.  v: a start for the dual variables of columns; u <-
- * those of rows.  ERR_MEMORY. */
+/* Match all rows; none is matched at the start.  a->v has start values for the dual variables of
+ * columns, and is updated; a->u <- the dual variables of rows.  ERR_MEMORY. */
 int paths_match(struct assignment *a, const struct lists *lists);
 
 #endif

@@ -13,8 +13,8 @@ struct atom_step {
   idx accepted;
   idx status; /* of the last solve, enum arrow_status */
   idx retries;
-  real ridge;           /* of the rows in the last solve; that of the border is in proportion
-                         * (N.15) */
+  /* ridge of the rows in the last solve; the ridge of the border is proportional to it (N.15) */
+  real ridge;
   struct det_pair pair; /* of the determinant of the last solve */
   real log_det;
 };

@@ -32,7 +32,7 @@ void attention_sum_begin(const struct attention *a, struct attention_sum *s)
   for (idx c = 0; c < a->dv; c++) s->acc[c] = 0;
 }
 
-/* The larger one, NaN if one is. */
+/* The larger of a and b; NaN if either is NaN. */
 static float larger(float a, float b)
 {
   return a != a || a > b ? a : b;
@@ -54,7 +54,7 @@ void attention_finish(const struct attention *a, const struct attention_sum *s, 
   *lse = !sees ? -INFINITY : valid ? fmaf(s->m, LN2, log_f32(s->l)) : NAN;
   for (idx c = 0; c < a->dv; c++) {
     out[c] = !sees ? 0 : valid ? s->acc[c] / s->l : NAN;
-    if (isnan(out[c])) out[c] = NAN; /* the NaN of C, whatever NaN the sum has */
+    if (isnan(out[c])) out[c] = NAN; /* every NaN gets the same bits */
   }
 }
 

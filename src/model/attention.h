@@ -30,8 +30,8 @@ struct attention {
   gidx window;         /* a query sees only positions nearer than this; 0: no window */
 };
 
-/* The positions *from .. *end - 1 that a query at position p (negative: before the first) sees of
- * n_kv; *from = *end: none. */
+/* A query at position p sees positions *from .. *end - 1 of 0 .. n_kv - 1; if *from = *end it sees
+ * none.  p may be negative: the query is then before the first position. */
 void attention_seen(const struct attention *a, gidx p, gidx n_kv, gidx *from, gidx *end);
 
 /* The float32 factors of (N.27): of inner products before tanh, and of exponents. */
@@ -57,16 +57,16 @@ struct attention_sum {
   float m, l;
   float *acc; /* borrowed */
 };
-/* The sum over no positions: m = -infinity, all else +0. */
+/* The sum over no positions: m = -infinity; l and acc are +0. */
 void attention_sum_begin(const struct attention *a, struct attention_sum *s);
 /* s <- the sum over the positions of s and then those of `more`, which is not empty. */
 void attention_sum_join(const struct attention *a, struct attention_sum *s,
                         const struct attention_sum *more);
-/* out[dv], *lse <- the result of a sum; sees: whether the query sees any position. */
+/* out[dv], *lse <- the result of a sum; sees: 1 if the query sees any position. */
 void attention_finish(const struct attention *a, const struct attention_sum *s, int sees,
                       float *out, float *lse);
 
-/* u itself; with a softcap its tanh. */
+/* Returns u without a softcap, and tanh u with one. */
 float attention_cap(const struct attention_factors *factors, float u);
 /* u of (N.27) for q[d] and k[d]. */
 float attention_score(const struct attention *a, const struct attention_factors *factors,

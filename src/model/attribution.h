@@ -5,9 +5,9 @@
  *
  * A row is the output of attention for a query, all heads side by side.  Its score on an atom is a
  * sum of one contribution per head and position.  A source is a position and a head, with the
- * number position heads + head.  Lists of the largest contributions are those of model/top.h, with
- * (row, atom) pairs as atoms and sources as rows: the larger size comes first; of equal ones the
- * lower position, then the lower head. */
+ * number position heads + head.  Lists of the largest contributions are struct top_rows of
+ * model/top.h, which has (row, atom) pairs as its atoms, and sources as its rows.  The larger
+ * |contribution| comes first; of equal ones the lower position, then the lower head. */
 #ifndef MODEL_ATTRIBUTION_H
 #define MODEL_ATTRIBUTION_H
 

@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* The weight of a batch in the running mean, which so covers about a hundred batches. */
+/* The weight of a new batch in the running mean; the mean thus covers about a hundred batches. */
 static const real PART = 0.01;
 
 gidx batch_most(real l0, idx n)
@@ -28,7 +28,7 @@ void batch_cut_narrow(struct batch_cut *cut, const gidx *counts)
 {
   int bins = cut->digits ? 1024 : BATCH_BINS, bin = bins - 1;
   for (; bin >= 0 && counts[bin] < cut->left; bin--) cut->left -= counts[bin];
-  if (bin < 0) { /* fewer scores are positive */
+  if (bin < 0) { /* fewer scores are positive than codes are wanted */
     *cut = (struct batch_cut){.digits = BATCH_DIGITS};
     return;
   }

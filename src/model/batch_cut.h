@@ -16,18 +16,18 @@
 
 enum { BATCH_DIGITS = 3, BATCH_BINS = 1 << 11 };
 
-/* A score is a code if its key is greater, or if its key is equal and it is among the first `left`
- * such scores by row and atom.  Key 0 means that every positive score is a code. */
+/* A score is a code if its key is greater than `key`.  Of the scores whose key equals `key`, the
+ * first `left` by row and atom are codes.  Key 0 means that every positive score is a code. */
 struct batch_cut {
   int32_t key;
   int digits; /* digits of the key that are known */
   gidx left;
 };
 
-/* Codes of a batch of n rows: floor(l0 n). */
+/* The number of codes of a batch of n rows: floor(l0 n). */
 gidx batch_most(real l0, idx n);
 
-/* The cut before any digit is known; with most = 0 it is complete: there are no codes. */
+/* The cut before any digit is known.  With most = 0 the cut is complete, and no score is a code. */
 struct batch_cut batch_cut_begin(gidx most);
 /* Find the next digit, from counts of the scores of all rows by this digit. */
 void batch_cut_narrow(struct batch_cut *cut, const gidx *counts);
@@ -48,7 +48,7 @@ static inline void batch_bits(const struct batch_cut *cut, int *shift, int *know
   *known = cut->digits ? *shift + 10 : 31;
 }
 
-/* The next digit of a key; -1 if its earlier digits are not the cut's, or if it is no code. */
+/* The next digit of a key; -1 if its earlier digits differ from those of the cut, or if it is 0. */
 static inline int batch_digit(const struct batch_cut *cut, int32_t key)
 {
   int shift, known;
@@ -60,12 +60,13 @@ static inline int batch_digit(const struct batch_cut *cut, int32_t key)
 /* The score of the last code. */
 float batch_cut_value(const struct batch_cut *cut);
 
-/* codes[n][k] <- the `most` first of scores[n][k], and 0 elsewhere, by sorting.  *least <- the last
- * of them, 0 if fewer are positive.  ERR_MEMORY. */
+/* codes[n][k] <- the `most` largest positive scores[n][k], and 0 elsewhere, by sorting.  *least <-
+ * the smallest code; 0 if fewer than `most` scores are positive.  ERR_MEMORY. */
 int batch_select_reference(const float *scores, idx n, idx k, gidx most, float *codes,
                            float *least);
 
-/* A running mean of the last codes of batches; sum and weight are 0 at first. */
+/* A running mean, over batches, of the smallest code of each batch; sum and weight are 0 at
+ * first. */
 struct batch_threshold {
   real sum, weight;
 };

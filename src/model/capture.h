@@ -19,7 +19,8 @@ struct capture_cells {
   const gidx *first;      /* [sequences] the cell of each one's position 0; NULL with a pool */
   const idx *table;       /* [sequences][width] blocks; NULL without a pool */
   gidx width;
-  /* k, v <- units first .. first + count - 1.  NULL: there is no such access.  Not collective. */
+  /* k, v <- units first .. first + count - 1.  NULL: units cannot be read directly.  Not
+   * collective. */
   int (*read)(void *self, gidx first, gidx count, void *k, void *v);
 };
 
@@ -37,7 +38,7 @@ struct capture_source {
   /* k[count][kv_heads][d], v[count][kv_heads][dv] <- positions first .. first + count - 1 of a
    * sequence, wherever they are stored.  Not collective. */
   int (*positions)(void *self, gidx sequence, gidx first, idx count, float *k, float *v);
-  struct capture_cells cells; /* its read() takes self too */
+  struct capture_cells cells; /* its read() is called with self, too */
   /* token[count] <- the tokens of these positions.  NULL: the capture has no tokens. */
   int (*tokens)(void *self, gidx sequence, gidx first, idx count, idx *token);
 };

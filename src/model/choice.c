@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The candidates are those that explain variance, and predict labels, nearly as well as the best.
- * The largest is chosen unless smaller ones are more stable by CHOICE_GAIN. */
+ * A candidate counts if it explains variance and predicts labels nearly as well as the best one.
+ * If no candidate does both, those that explain variance well enough count.  The largest that
+ * counts is chosen, unless a smaller one is more stable by more than CHOICE_GAIN. */
 #include "model/choice.h"
 
 #include <math.h>

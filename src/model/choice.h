@@ -9,20 +9,22 @@
 
 enum { CHOICE_MOST = 4 }; /* candidates: encode_s, and a half, a quarter, an eighth of it */
 
-/* A candidate may leave more variance unexplained than the best one, by at most this share of what
- * the best one leaves; and may have a lower F1, by at most CHOICE_F1.  Fewer atoms per row must
- * gain CHOICE_GAIN in stability (pw_mcc). */
+/* The unexplained variance of a candidate may exceed the smallest one of all candidates by at most
+ * this share of it.  Its F1 may be lower than the best one by at most CHOICE_F1.  A candidate with
+ * fewer atoms per row is preferred only if its stability (pw_mcc) is higher by more than
+ * CHOICE_GAIN. */
 #define CHOICE_UNEXPLAINED 0.2
 #define CHOICE_F1 0.02
 #define CHOICE_GAIN 0.03
 
 struct candidate {
   idx top_s;
-  real pw_mcc;         /* between fits of the two halves of the rows */
-  real explained;      /* variance of rows that were not fitted; all candidates encode with encode_s
-                   * atoms */
+  real pw_mcc; /* between fits of the two halves of the rows */
+  /* explained variance of rows that were not fitted; for all candidates these rows are encoded with
+   * encode_s atoms */
+  real explained;
   real f1;             /* of single atoms for labels; NaN: there are no labels */
-  int explains, tells; /* <- it loses no more variance, no more F1, than allowed */
+  int explains, tells; /* results: is `explained` near enough to the best, and is f1? */
 };
 
 /* c[CHOICE_MOST] <- the candidates, the largest first; returns how many there are. */

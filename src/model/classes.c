@@ -30,7 +30,7 @@ void classes_free(struct classes *c)
   *c = (struct classes){0};
 }
 
-/* Allocate every array except the result, for n rows with so many entries over k atoms. */
+/* Allocate every array except the result, for n rows over k atoms with `entries` entries in all. */
 static int coloring_alloc(struct coloring *w, gidx n, idx k, gidx entries)
 {
   struct arena *a = &w->arena;
@@ -53,7 +53,7 @@ static void rows_find(struct coloring *w)
 {
   const struct support_view *s = w->supports;
   gidx entries = s->start[s->n];
-  gidx *next = w->start + 1; /* becomes the starts of the next atoms */
+  gidx *next = w->start + 1; /* first counts, then where the next row of each atom is stored */
   for (gidx e = 0; e < entries; e++) next[s->atoms[e] + 1]++;
   for (idx a = 0; a < s->k; a++) next[a + 1] += next[a];
   for (gidx i = 0; i < s->n; i++)

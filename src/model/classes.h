@@ -30,9 +30,9 @@ struct classes {
 void classes_free(struct classes *c);
 
 /* The reference: greedy colouring (N.6), atoms in falling order of the number of rows that use
- * them, of equals the lower index first.  Each atom gets the class of the lowest number that has no
- * conflicting atom.  The work is entries times row length.  ERR_MEMORY; ERR_INPUT beyond 2^31 - 1
- * rows. */
+ * them, of equals the lower index first.  Each atom gets the lowest class without an atom that
+ * shares a row with it.  The work is entries times row length.  ERR_MEMORY; ERR_INPUT beyond 2^31 -
+ * 1 rows. */
 int classes_color(struct classes *c, const struct support_view *supports);
 
 /* *bytes <- the memory of classes of k atoms, with at most k classes. */
@@ -42,18 +42,18 @@ int classes_bytes(idx k, gidx *bytes);
 int classes_from_colors(struct classes *c, const idx *color, idx k, idx count);
 
 /* ERR_INPUT names the first row with two atoms in one class, or an atom that is in a row but in no
- * class.  first is the global number of row 0, name that of the classes' file. */
+ * class.  first: the global number of row 0; name: the file of the classes. */
 int classes_check(const struct classes *c, const struct support_view *supports, gidx first,
                   const char *name);
 
 /* Statistics for the report. */
 struct class_report {
-  /* longest_row: most atoms in a row, a lower bound on the number of classes. */
+  /* longest_row: largest number of atoms of a row, a lower bound on the number of classes. */
   gidx classes, dead, longest_row;
   gidx min, max;      /* atoms in a class */
   real mean;          /* NaN without classes */
   gidx histogram[32]; /* classes of 1, 2 .. 3, 4 .. 7, ... atoms */
-  gidx atoms[32];     /* and the atoms of these classes */
+  gidx atoms[32];     /* the number of atoms in these classes */
 };
 void classes_report(const struct classes *c, gidx longest_row, struct class_report *out);
 

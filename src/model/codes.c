@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The formulas, computed as they are written.  kept[j] is 0 for a dropped vector, which every loop
- * skips. */
+ * The formulas, computed as they are written.  kept[j] is 0 if vector j was dropped; every loop
+ * skips dropped vectors. */
 #include "model/codes.h"
 
 #include <math.h>
@@ -63,7 +63,7 @@ struct normal {
   real *kept;  /* [M] vectors that passed the rank test */
 };
 
-/* Arrays of M reals that the two functions below need. */
+/* Numbers of work arrays of M reals: for struct normal, and for nonnegative codes. */
 enum { NORMAL_VECTORS = 3, NONNEGATIVE_VECTORS = 5 };
 
 /* Set up the equations (N.4); returns the rest of the work space. */
@@ -115,15 +115,15 @@ static void set_solve(const struct normal *n, real *in, real *z)
   substitute(n->l, in, n->b, n->m, n->y, z);
 }
 
-/* How far x can go towards z until entry j is 0; z_j is not positive. */
+/* The part of the way from x to z after which entry j is 0; z_j is not positive. */
 static real set_reach(const real *x, const real *z, idx j)
 {
   return x[j] > 0 ? x[j] / (x[j] - z[j]) : 0;
 }
 
-/* Go from x >= 0 towards the solution on the set until an entry becomes 0, remove such vectors from
- * the set, and repeat, until x is that solution and positive on the set.  Each repetition removes
- * at least one vector. */
+/* Go from x >= 0 towards the solution on the set until an entry becomes 0, and remove the vectors
+ * of such entries from the set.  Repeat this until x is the solution on the set, and positive on
+ * it.  Each repetition removes at least one vector. */
 static void set_settle(const struct normal *n, real *in, real *x, real *z)
 {
   for (;;) {
@@ -143,7 +143,8 @@ static void set_settle(const struct normal *n, real *in, real *x, real *z)
   }
 }
 
-/* Twice the amount by which the objective at x, the solution on its set, is below that at 0. */
+/* Twice the difference between the objective at 0 and the objective at x, where x is the solution
+ * on its set. */
 static real set_gain(const struct normal *n, const real *x)
 {
   real gain = 0;
@@ -152,7 +153,8 @@ static real set_gain(const struct normal *n, const real *x)
   return gain;
 }
 
-/* The vector outside the set, and not refused, whose code has the steepest slope; -1: none. */
+/* Of the vectors that are neither in the set nor refused: the vector whose code has the steepest
+ * slope; -1: none. */
 static idx set_next(const struct normal *n, const real *in, const real *refused, const real *x)
 {
   idx best = -1;

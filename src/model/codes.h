@@ -13,15 +13,15 @@
 
 /* A vector whose Cholesky pivot is at most this part of its squared norm is dropped. */
 #define DROP_TOLERANCE 0x1p-30
-/* A code of 0 may grow if the slope of the objective is more than this part of the sizes of its
- * terms, which is far more than their rounding. */
+/* A code of 0 may become positive if the slope of the objective exceeds this part of the sum of the
+ * sizes of its terms.  This is far more than the rounding of the terms. */
 #define SLOPE_TOLERANCE 0x1p-40
 
 /* What one row adds to the metrics. */
 struct row_quality {
   real error;   /* sum over columns of e^2, e = x - sum of codes as stored, fma in support order */
   real cosine;  /* of the row and its reconstruction; 0 if either is 0 */
-  gidx nonzero; /* support atoms with a code block that is not 0 */
+  gidx nonzero; /* number of support atoms whose code block is not 0 */
   real square;  /* sum over columns of x^2, fma */
 };
 
@@ -36,8 +36,8 @@ void codes_reference(const float *row, const float *const *vector, idx big_m, id
 void codes_nonnegative_reference(const float *row, const float *const *vector, idx big_m, idx p,
                                  real rho, real *codes, real *work);
 
-/* The same for codes that are drawn to toward[M] instead of 0 (N.50): the penalty is 1/2 rho |c -
- * toward|^2.  NULL: to 0. */
+/* The same with the penalty 1/2 rho |c - toward|^2 (N.50), which draws the codes c towards
+ * toward[M].  toward NULL: the codes are drawn towards 0. */
 void codes_toward_reference(const float *row, const float *const *vector, idx big_m, idx p,
                             real rho, const real *toward, real *codes, real *work);
 

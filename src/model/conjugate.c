@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas, one column after another. */
+ * The formulas, computed for one column after another. */
 #include "model/conjugate.h"
 
 #include <math.h>
@@ -15,16 +15,16 @@ void conjugate_weigh(const struct normal_rows *rows, real *weight)
   }
 }
 
-/* A column at work. */
+/* The column that is being improved. */
 struct column {
   const struct normal_rows *rows;
   idx k;
   const real *held, *weight;
-  real *r, *q;             /* [n] what is left of the rows, and C p */
+  real *r, *q;             /* [n] residuals x - C d of the rows, and C p */
   real *start, *d, *g, *p; /* [k] d0, d, gradient, direction */
 };
 
-/* acc[n] <- them and C v, or less it where the sign is -1. */
+/* acc[n] <- acc + sign C v; sign is 1 or -1. */
 static void rows_add(const struct column *w, real sign, const real *v, real *acc)
 {
   for (gidx e = 0; e < (gidx)w->rows->n * w->rows->s; e++) {
@@ -43,7 +43,8 @@ static void gradient(const struct column *w)
   }
 }
 
-/* An atom without codes stays. */
+/* The preconditioned gradient of an atom.  It is 0 for an atom without codes, so that the atom
+ * stays as it is. */
 static real scaled(const struct column *w, idx a)
 {
   return w->weight[a] > 0 ? w->g[a] / w->weight[a] : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The update of all atoms at once without a Gram matrix (N.65): conjugate gradients for each column
- * by itself, on the rows at hand and on what earlier ones said of each atom.
+ * separately.  The objective has the present rows, and a term that holds each atom near the atom
+ * that earlier rows gave.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -11,12 +12,13 @@
 #include "base/memory.h"
 #include "model/normal.h"
 
-/* weight[k] <- it and the squares of the codes: a chain of fma over the rows, ascending. */
+/* Add to weight[k] the squares of each atom's codes: a chain of fma over the rows, ascending. */
 void conjugate_weigh(const struct normal_rows *rows, real *weight);
 
-/* Steps of conjugate gradients from atoms[k][p], in place, which come nearer to the least
+/* Improve atoms[k][p] in place by `steps` steps of conjugate gradients.  They reduce
  *     |x - C d|^2 + sum_a h_a (d_a - d0_a)^2
- * of every column; h is held, and d0 are the atoms as they come.  ERR_MEMORY: it allocates. */
+ * in every column, where h is held[k], and d0 are the given atoms.  weight[k]: the preconditioner.
+ * ERR_MEMORY. */
 int conjugate_descend(const struct normal_rows *rows, idx k, const real *held, const real *weight,
                       idx steps, real *atoms);
 

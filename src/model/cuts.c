@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reference takes its codes from batch_select_reference(), and finds the last of them. */
+ * The reference takes its codes from batch_select_reference(), and finds the last code. */
 #include "model/cuts.h"
 
 #include <math.h>
@@ -94,7 +94,7 @@ int cuts_reference(const float *scores, idx n, idx k, gidx most, float *codes,
     if (codes[i] == least) last = i;
     left_out += scores[i] == least && codes[i] == 0;
   }
-  if (!left_out) return OK; /* all scores that equal it are codes */
+  if (!left_out) return OK; /* all scores that equal the smallest code are codes */
   cut->row = last / k;
   for (idx a = 0; a < k; a++) cut->ties += codes[cut->row * k + a] == least;
   return OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which scores are codes if all rows together have a given number of them (N.58): the largest, in
- * the order of value, then row, then atom.
+ * Which scores are codes if all rows together have a given number of codes (N.58): the largest
+ * scores, in the order of value, then row, then atom.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -15,9 +15,9 @@
 
 enum { CUTS_MOST = FIND_LOOKS + 1 };
 
-/* The cut of a choice of atoms.  Scores above `least` are codes.  Scores that equal it are codes in
- * rows before `row`; in this row the first `ties` of them are, by atom.  If all are, row is the
- * number of rows. */
+/* The cut of one choice of atoms.  Scores above `least` are codes.  Scores that equal `least` are
+ * codes in rows before `row`.  In row `row` the first `ties` of them, by atom, are codes.  If all
+ * scores that equal `least` are codes, row is the number of rows. */
 struct score_cut {
   float least; /* >= 0; only positive scores are codes */
   gidx row, ties;
@@ -27,8 +27,8 @@ struct score_cuts {
   real l0; /* mean codes per row that were asked for */
   int n;   /* choices; 0: the cuts are not known yet */
   struct score_cut at[CUTS_MOST];
-  real floor;    /* of (N.49), for atoms without an encoder of their own; otherwise 0 */
-  uint64_t rows; /* hash of all rows, by which the cuts were found */
+  real floor;    /* of (N.49), if the dictionary has no encoder; otherwise 0 */
+  uint64_t rows; /* hash of the rows from which the cuts were found */
 };
 
 /* Is this score a code?  *tied counts the scores of the row so far that equal the cut; 0 at
@@ -55,20 +55,20 @@ struct key_window {
 };
 void window_begin(struct key_window *w, int32_t base, int shift);
 void window_add(struct key_window *w, const float *scores, gidx n);
-/* *bin <- the bin of the `most`-th largest key; *left <- how many scores of this bin are among the
- * `most` largest.  Returns 1; or 0 if that key is outside the window. */
+/* *bin <- the bin of the `most`-th largest key; *left <- the number of scores of this bin that are
+ * among the `most` largest.  Returns 1; or 0 if that key is outside the window. */
 int window_find(const struct key_window *w, gidx most, gidx *bin, gidx *left);
 /* The least key of a bin. */
 int32_t window_key(const struct key_window *w, gidx bin);
 
-/* The encoder that uses such a cut, for encoders whose codes are not solved: `of`, with the cut
- * instead of its own choice.  It takes all scores that equal the cut.  threshold[k] is written. */
+/* A copy of encoder `of` that chooses atoms by the cut `least`, for encoders whose codes are not
+ * solved.  It takes all scores that equal the cut.  threshold[k] <- its thresholds. */
 struct encoder cuts_encoder(const struct encoder *of, float least, float *threshold);
 /* Drop the entries of rows row .. row + n - 1 that the cut does not take. */
 void cuts_entries(const struct score_cut *cut, gidx row, idx n, idx *lengths, struct entry_list *l);
 
-/* codes[n][k] <- the `most` largest scores[n][k], and 0 elsewhere, by sorting; *cut <- their cut.
- * ERR_MEMORY. */
+/* codes[n][k] <- the `most` largest positive scores[n][k], and 0 elsewhere, by sorting; *cut <- the
+ * cut that takes these.  ERR_MEMORY. */
 int cuts_reference(const float *scores, idx n, idx k, gidx most, float *codes,
                    struct score_cut *cut);
 

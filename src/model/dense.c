@@ -22,7 +22,7 @@ void inverse_reference(real *l, idx n, gidx stride)
 {
   for (idx i = 0; i < n; i++)
     for (idx j = 0; j <= i; j++) {
-      /* The rows above are rows of Z already; row i is a row of L from column j on. */
+      /* Rows above row i are already rows of Z.  Row i still has entries of L from column j on. */
       real acc = i == j ? 1 : 0;
       for (idx k = j; k < i; k++) acc = fma(-l[i + k * stride], l[k + j * stride], acc);
       l[i + j * stride] = acc / l[i + i * stride];

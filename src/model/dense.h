@@ -12,7 +12,8 @@
 #include "base/types.h"
 
 /* Factor S = L L' in place.  pivot[n] <- the diagonal entries before their square roots.  Returns
- * n, or the first pivot that is not finite or not > 0; then only the pivots before it are right. */
+ * n; or the index of the first pivot that is not finite or not > 0.  Then only the pivots before it
+ * are valid. */
 idx cholesky_reference(real *s, idx n, gidx stride, real *pivot);
 
 /* Z = L^-1 in place: column j is unit vector j after the forward substitution of (N.5). */

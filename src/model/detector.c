@@ -100,7 +100,8 @@ struct detector_threshold detector_threshold_find(const float *fires, gidx n, co
   gidx said = 0;
   for (gidx i = 0; i < n && fires[i] > 0; i++) {
     said += begins[i];
-    if (i + 1 < n && fires[i + 1] == fires[i]) continue; /* of equal scores the last one counts */
+    /* only the last of equal scores is a candidate */
+    if (i + 1 < n && fires[i + 1] == fires[i]) continue;
     /* 2 hits / (said + n), as a fraction; there are fewer than 2^31 rows. */
     uint64_t now = (uint64_t)(i + 1) * (uint64_t)(best.said + n);
     if (best.hits && now <= (uint64_t)best.hits * (uint64_t)(said + n)) continue;

@@ -13,8 +13,8 @@
 #define DETECTOR_FLOOR 1e-4
 enum { DETECTOR_TILE = 16 }; /* atoms whose scores are computed together */
 
-/* For columns first .. first + count - 1: chain[i][p] += x_b x_c over rows x[n][p], in their
- * order. */
+/* For columns b = first .. first + count - 1 and all columns c: chain[b - first][c] += x_b x_c,
+ * added over the rows x[n][p] in order. */
 void covariance_add(const float *x, gidx n, idx p, idx first, idx count, real *chain);
 
 /* root[p][p] <- the inverse square root of covariance[p][p], which is overwritten.  ERR_INPUT: all
@@ -28,16 +28,17 @@ void detector_make(const real *root, idx p, const float *atom, float *out);
  * tile[p][DETECTOR_TILE], each a chain as in (N.24). */
 void detector_scores(const float *x, gidx n, idx p, const float *tile, float *scores);
 
-/* The threshold of an atom.  fires[n]: its scores in the n rows in which its code fires, falling.
- * begins[i]: how many rows have a score of at least fires[i] and less than fires[i - 1]. */
+/* The threshold of an atom.  fires[n]: the scores of the n rows in which the code of the atom
+ * fires, falling.  begins[i]: the number of rows whose score is at least fires[i] and less than
+ * fires[i - 1]. */
 struct detector_threshold {
   float least;     /* a row fires if its score is above; FLT_MAX: none does */
-  gidx hits, said; /* rows above whose code fires; all rows above */
+  gidx hits, said; /* numbers of rows above `least`: those whose code fires, and all */
 };
 struct detector_threshold detector_threshold_find(const float *fires, gidx n, const gidx *begins);
 
-/* The index in begins[n] where a score is counted: that of the first fires[n] that is not above it;
- * n: none. */
+/* The index in begins[n] at which a score is counted: the first i with fires[i] <= score; n if
+ * there is none. */
 gidx detector_position(const float *fires, gidx n, float score);
 
 #endif

@@ -57,8 +57,8 @@ static real dot(const float *a, const float *b, idx p)
   return sum;
 }
 
-/* sums <- dot() of four pairs of vectors, `stride` apart.  With one pair, every addition would wait
- * for the one before. */
+/* sums <- dot() of four pairs of vectors, `stride` apart.  With a single pair, every addition would
+ * wait for the addition before it. */
 static void dot_four(const float *a, const float *b, gidx stride, idx p, real sums[ABREAST])
 {
   real s0 = 0, s1 = 0, s2 = 0, s3 = 0;

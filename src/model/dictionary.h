@@ -24,8 +24,8 @@ struct atom_source {
   int (*read)(void *self, idx first, idx count, float *out);
   int is_shared; /* several threads may read at once */
   gidx unit;     /* atoms that are stored together, and so best read together; 0: no preference */
-  /* ERR_INPUT: the atoms are not those that were written, which read() does not check.  Others may
-   * read meanwhile.  NULL: there is no separate check. */
+  /* ERR_INPUT: the atoms differ from the atoms that were written; read() does not check this.
+   * Other threads may read meanwhile.  NULL: there is no separate check. */
   int (*confirm)(void *self);
 };
 
@@ -46,9 +46,9 @@ idx tiling_local(const struct tiling *t, idx worker);          /* atoms that a w
 idx tiling_atom(const struct tiling *t, idx worker, idx slot); /* inverse of owner and slot */
 
 /* Scale every vector of atoms[count][d][p] to unit norm: the squares are summed in f64, and each
- * quotient is rounded once.  A vector that is zero or not finite is left as it is; atoms_check()
- * names it.  Returns 1 if there was none; atoms_check() is then not needed for d = 1, since
- * rounding a quotient changes it by 2^-24, far less than UNIT_TOLERANCE. */
+ * quotient is rounded once.  A vector whose norm is zero or not finite stays as it is;
+ * atoms_check() names it.  Returns 1 if all vectors were scaled.  Then atoms_check() is not needed
+ * for d = 1: rounding changes a quotient by 2^-24, far less than UNIT_TOLERANCE. */
 int atoms_normalize(float *atoms, idx count, idx d, idx p);
 
 /* ERR_INPUT names the first atom that is not finite or not of unit norm, or whose frame is not
@@ -56,14 +56,14 @@ int atoms_normalize(float *atoms, idx count, idx d, idx p);
 #define UNIT_TOLERANCE 1e-4
 int atoms_check(const float *atoms, idx count, idx d, idx p, idx first, const char *name);
 
-/* ERR_INPUT unless rows and atoms have the same number of columns; the message says if one of them
- * seems to be transposed. */
+/* ERR_INPUT unless rows and atoms have the same number of columns; the message says if the rows or
+ * the atoms seem to be transposed. */
 struct row_source;
 int columns_check(const struct row_source *rows, const struct atom_source *atoms);
 
 /* Orthonormalise frame[d][p] in place by modified Gram-Schmidt, each vector twice, with lane
- * products (base/sums.h).  Returns d; or the index of the first vector that depends on those before
- * it: its norm fell to 2^-20 of what it was. */
+ * products (base/sums.h).  Returns d; or the index of the first vector that is linearly dependent
+ * on the vectors before it, because its norm fell to 2^-20 of its first value. */
 idx frame_orthonormalize(real *frame, idx d, idx p);
 
 #endif

@@ -11,7 +11,8 @@
 #include "base/status.h"
 #include "model/dictionary.h"
 
-/* Subtract from v its components along the unit vectors b[count][p]; parts[] has their sizes. */
+/* Subtract from v its components along the unit vectors b[count][p]; parts[count] has the sizes of
+ * these components. */
 static void project_out(const real *b, const real *parts, idx count, idx p, real *v)
 {
   for (idx i = 0; i < count; i++)

@@ -42,8 +42,8 @@ static void update_row(void *self, gidx i)
   for (idx c = first; c < r->n; c++) row[c] -= v_i * r->p[c] + p_i * v[c];
 }
 
-/* Find the reflection that makes row k zero after the entry next to the diagonal; returns this
- * entry. */
+/* Find the reflection that zeroes row k after the entry next to the diagonal; returns the new value
+ * of this entry. */
 static real reflection_find(struct reduction *r)
 {
   idx first = r->k + 1;
@@ -113,7 +113,8 @@ static void transpose(idx n, real *a)
     }
 }
 
-/* A pass of rotations, of rows first + i and first + i + 1; the last pair comes first. */
+/* Rotations of rows first + i and first + i + 1 for i = 0 .. count - 1; the last pair is rotated
+ * first. */
 struct rotations {
   idx n, first, count;
   const real *cosine, *sine; /* [count] */
@@ -162,8 +163,8 @@ static idx ql_step(real *d, real *e, idx first, idx last, real *cosine, real *si
   return last - first;
 }
 
-/* The end of the block that begins at `first`: after it the off-diagonal entry is negligible beside
- * its neighbours, or in the whole matrix. */
+/* The last row of the block that begins at `first`.  The off-diagonal entry after it is negligible
+ * beside its diagonal neighbours, or beside the largest entry of the matrix. */
 static idx block_end(const real *d, const real *e, idx first, idx n, real nothing)
 {
   idx last = first;
@@ -174,7 +175,7 @@ static idx block_end(const real *d, const real *e, idx first, idx n, real nothin
   return last;
 }
 
-/* 2^-60 of the largest entry, which is negligible. */
+/* The size up to which an entry is negligible: 2^-60 of the largest entry. */
 static real nothing_find(const real *d, const real *e, idx n)
 {
   real largest = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which atoms of a row get a code: those with a positive score, or with a score above a threshold,
- * in the order of atoms; with topk those with the largest scores, the largest first. */
+ * The atoms of a row that get a code: with relu the atoms with a positive score, with thresholds
+ * the atoms with a score above their threshold, both in ascending order of atoms.  With topk the
+ * atoms with the largest scores, the largest first. */
 #include "model/encoder.h"
 
 #include <stdlib.h>

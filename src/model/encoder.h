@@ -7,8 +7,8 @@
 
 #include "model/find.h"
 
-/* ENCODER_ACTIVE is that of `fit --find features`: its matrix is the atoms themselves, and codes
- * are solved (N.55). */
+/* ENCODER_ACTIVE is the encoder of `fit --find features`: its matrix has the atoms themselves, and
+ * codes are solved (N.55). */
 enum encoder_kind {
   ENCODER_RELU,
   ENCODER_TOPK,
@@ -22,28 +22,30 @@ extern const char *const encoder_names[ENCODER_KINDS]; /* as files have them */
 struct encoder {
   enum encoder_kind kind;
   idx k, p;
-  idx top;                     /* of ENCODER_TOPK: most codes of a row */
+  idx top;                     /* of ENCODER_TOPK: largest number of codes of a row */
   int centered;                /* it takes rows less the mean; 0: rows as they are */
-  int rescaled;                /* the norm multiplies the scores; 0: the codes */
+  int rescaled;                /* 1: `norm` multiplies the scores; 0: it multiplies the codes */
   const float *weights;        /* [k][p] */
   const float *bias;           /* [k] */
   const float *threshold;      /* [k] of ENCODER_JUMPRELU and ENCODER_BATCHTOPK, otherwise NULL */
   struct found_encoder active; /* of ENCODER_ACTIVE */
-  const float *norm; /* [k] norms of the source's decoder, whose scaled rows are the atoms; NULL:
-                      * 1 */
+  /* [k] norms of the decoder rows of the imported autoencoder, which were scaled to be the atoms;
+   * NULL: all are 1 */
+  const float *norm;
 };
 
 /* Reference of (N.24): the score of a row and an atom. */
 float encoder_score(const struct encoder *e, const float *row, idx atom);
 
-/* scores[k], the products of a row, become its scores by the rest of (N.24). */
+/* scores[k] has the products of a row with the matrix; they become the scores of the row by the
+ * other steps of (N.24). */
 void encoder_finish(const struct encoder *e, float *scores);
 
 /* The code of an atom with this score. */
 float encoder_code(const struct encoder *e, float score, idx atom);
 
-/* Reference of (N.24), from scores[k]: the support of a row, at most k atoms, in its order, and
- * their codes.  Returns how many atoms there are. */
+/* Reference of (N.24): atoms[] <- the support of a row with scores[k], in its order; codes[] <- the
+ * codes.  Both have room for k.  Returns the number of atoms. */
 idx encoder_select(const struct encoder *e, const float *scores, idx *atoms, float *codes);
 
 /* Supports of consecutive rows; the arrays grow as entries are added.  A zeroed struct is empty. */
@@ -52,17 +54,19 @@ struct entry_list {
   float *score, *codes;
   gidx n, capacity;
 };
-/* Make room for n more entries; add the n atoms of a row with scores[k]; append the entries of
- * another list.  Return 0 if there is no memory. */
+/* entries_reserve() makes room for n more entries.  entries_add() adds the n atoms of a row with
+ * scores[k].  entries_append() appends the entries of another list.  All return 0 if there is no
+ * memory. */
 int entries_reserve(struct entry_list *l, gidx n);
 int entries_add(struct entry_list *l, const idx *atoms, const float *scores, const float *codes,
                 idx n);
 int entries_append(struct entry_list *l, const struct entry_list *more);
 void entries_free(struct entry_list *l);
 
-/* Merge the lists of the same n rows over two parts of the atoms into *l.  The atoms of `more` have
- * the higher numbers.  A row keeps all its entries, or if top is not 0 the `top` largest by score.
- * lengths[n] become those of the merged rows.  Returns 0 if there is no memory. */
+/* Merge two lists of the same n rows into *l; the two lists are for different parts of the atoms.
+ * The atoms of `more` have the higher numbers.  A row keeps all its entries, or, if top is not 0,
+ * only the `top` entries with the largest scores.  lengths[n] become those of the merged rows.
+ * Returns 0 if there is no memory. */
 int entries_merge(struct entry_list *l, idx *lengths, const struct entry_list *more,
                   const idx *more_lengths, idx n, idx top);
 

@@ -19,7 +19,8 @@ float find_score(const float *x, const float *atom, idx p)
   return acc;
 }
 
-/* The score h of an atom with code c, as if it had no code. */
+/* The score that an atom with code c would have without this code; h is its product with the
+ * residual. */
 static float score_raise(const struct find_raise *row, real h, real c)
 {
   if (!row->relative) return (float)h + (float)c;
@@ -63,7 +64,8 @@ float find_largest(const float *values, gidx n, idx most)
   return batch_cut_value(&cut);
 }
 
-/* chosen[k] <- the first ACTIVE_MOST active scores by size. */
+/* chosen[k] <- the ACTIVE_MOST largest positive values of active[k], of equals the lower atoms
+ * first; 0 elsewhere. */
 static void active_trim(const float *active, idx k, float *chosen)
 {
   idx n = 0;
@@ -118,7 +120,8 @@ int find_codes_reference(const struct find_rows *r, idx row, const float *active
   return status;
 }
 
-/* scores[k] of a row, or of what codes[k] leave of it; codes NULL: of the row. */
+/* scores[k] <- the scores of x[p]: a row, with codes NULL; or the residual of a row with
+ * codes[k]. */
 static void row_score(const struct find_rows *r, const float *x, const float *codes, float *scores)
 {
   struct find_raise row = {

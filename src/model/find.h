@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finding features: codes of rows on their active atoms (N.49 - N.51); rows have different numbers
- * of these.
+ * Finding features: codes of rows on their active atoms (N.49 - N.51).  Rows have different numbers
+ * of active atoms.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -10,33 +10,34 @@
 
 #include "model/batch_cut.h"
 
-/* most active atoms of a row, and most repeated choices of them */
+/* largest number of active atoms of a row; largest number of repeated choices of them */
 enum { ACTIVE_MOST = 256, FIND_LOOKS = 4 };
 
-/* How rows are described by the atoms of a finished dictionary. */
+/* How rows are encoded with the atoms of a finished dictionary. */
 struct found_encoder {
   int looks;                       /* repeated choices of atoms, 0 .. FIND_LOOKS */
   float threshold[FIND_LOOKS + 1]; /* of each choice: an atom is active if its score is above; >=
                                     * 0 */
   real rho;                        /* penalty on the codes */
-  int relative;                    /* scores are relative to the size of what is left of a row
-                                    * (N.51) */
-  real floor;                      /* added to the square of what is left, if relative (N.51) */
+  int relative;                    /* scores are divided by the norm of the row's residual (N.51) */
+  /* if relative: added to the squared norm of the residual (N.51) */
+  real floor;
 };
 
-/* The encoder of `fit --find features`, for rows of this mean square; without thresholds. */
+/* The encoder of `fit --find features`, without thresholds.  square: the mean squared norm of the
+ * rows. */
 struct found_encoder find_standard(real square);
 
-/* (N.49): the product of an atom with a row, or with what is left of one. */
+/* (N.49): the product of an atom with a row, or with the residual of a row. */
 float find_score(const float *x, const float *atom, idx p);
 
-/* scores[k], the products of what is left of a row, become those that each atom would have without
- * its own code (N.51). */
+/* scores[k], the products of the atoms with the residual of a row, become the scores that each atom
+ * would have without its own code (N.51). */
 struct find_raise {
-  idx k, n;          /* n codes of the description */
+  idx k, n;          /* n: number of codes of the row */
   const idx *index;  /* [n] */
   const float *code; /* [n] */
-  real square;       /* of what is left of the row, by train_square(); 0 if not relative */
+  real square;       /* squared norm of the residual, by train_square(); used only if relative */
   int relative;
   real floor;
 };
@@ -45,7 +46,7 @@ void find_raise(const struct find_raise *row, float *scores);
 /* The cut that takes exactly the scores above a threshold. */
 struct batch_cut find_cut_at(float threshold);
 
-/* The `most`-th largest of n > most values. */
+/* The `most`-th largest of values[n]; 0 if fewer than `most` of them are positive. */
 float find_largest(const float *values, gidx n, idx most);
 
 /* Rows x[n][p] and atoms[k][p]; rho draws codes to toward[k], or to 0 if it is NULL. */
@@ -57,15 +58,16 @@ struct find_rows {
   real floor;
 };
 
-/* Codes of a row; atoms with active[k] > 0 are active, but only the first ACTIVE_MOST by score, of
- * equals the lower atom.  codes[k] <- 0 or more; residual[p] <- what is left of the row, by codes
- * that are not rounded.  ERR_MEMORY. */
+/* Codes of a row on its active atoms.  These are the atoms with active[k] > 0, at most ACTIVE_MOST:
+ * those with the largest active[], of equals the lower atoms.  codes[k] <- the codes, which are
+ * nonnegative; residual[p] <- the residual of the row, computed from unrounded codes.
+ * ERR_MEMORY. */
 int find_codes_reference(const struct find_rows *r, idx row, const float *active, float *codes,
                          float *residual);
 
 /* codes[n][k] <- the codes of a batch.  Atoms are chosen 1 + looks times, each time floor(l0 n)
- * entries (N.46).  left[n][p] <- what is left of the rows; least[1 + looks] <- the last score of
- * each choice.  ERR_MEMORY. */
+ * entries (N.46).  left[n][p] <- the residuals of the rows; least[1 + looks] <- the lowest chosen
+ * score of each choice.  ERR_MEMORY. */
 int find_batch_reference(const struct find_rows *r, real l0, int looks, float *codes, float *left,
                          float *least);
 

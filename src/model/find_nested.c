@@ -16,16 +16,18 @@ float nested_top(int relative, real square)
   return relative ? 1 : (float)(4 * sqrt(square));
 }
 
-/* Work space for one row: y[p] is what is left of it; before[p] what the last pass left; scores[k];
- * previous[k] the codes of the last pass, 0 in the first pass; rest[p]. */
+/* Work space for one row: y[p] is its residual in this pass; before[p] its residual after the last
+ * pass; scores[k]; previous[k] the codes of the last pass, 0 in the first pass; rest[p] the row
+ * that scores are computed for. */
 struct row_work {
   float *y, *next, *before, *scores, *codes, *previous, *rest;
   idx index[ACTIVE_MOST]; /* of a block */
   float code[ACTIVE_MOST];
 };
 
-/* scores <- the scores of the block's atoms.  The score of an atom is that of the row without the
- * other atoms of the block that the last pass chose. */
+/* scores <- the scores of the block's atoms.  They are the scores of y less the contributions of
+ * the atoms of the block that the last pass chose; but an atom's own contribution is not subtracted
+ * from its score. */
 static void block_score(const struct find_rows *block, idx first, struct row_work *w)
 {
   struct find_raise raise = {.k = block->k,
@@ -48,7 +50,8 @@ static void block_score(const struct find_rows *block, idx first, struct row_wor
   if (block->relative || raise.n) find_raise(&raise, w->scores + first);
 }
 
-/* Choose among atoms first .. end - 1 by a threshold; y <- what their codes leave of it. */
+/* Choose among atoms first .. end - 1 by a threshold, and solve their codes; y <- the residual of
+ * y. */
 static int block_choose(const struct find_rows *r, idx first, idx end, float threshold,
                         struct row_work *w)
 {
@@ -91,7 +94,8 @@ static int work_alloc(struct arena *arena, const struct find_rows *r, struct row
   return arena_alloc(arena, &w->codes, r->k, sizeof(float));
 }
 
-/* Run all passes except the last; w->previous <- the codes of the last one run. */
+/* Run `passes` passes on a row.  w->previous <- the codes of the last of these passes; w->before <-
+ * its residual. */
 static int passes_run(const struct find_rows *r, const struct find_blocks *blocks, int passes,
                       const float *threshold, idx row, struct row_work *w)
 {
@@ -123,7 +127,7 @@ int find_nested_reference(const struct find_rows *r, const struct find_blocks *b
   return status;
 }
 
-/* *found <- how many atoms pass `look` chooses in all rows. */
+/* *found <- the number of atoms that pass `look` chooses, summed over all rows. */
 static int pass_count(const struct find_rows *r, const struct find_blocks *blocks, int look,
                       const float *threshold, struct row_work *w, gidx *found)
 {

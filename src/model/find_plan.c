@@ -9,7 +9,7 @@
 
 enum { STAGE_FIRST = 2, BLOCK_FIRST = 4 };
 
-/* Part of the updates after which the number of active atoms stays. */
+/* After this part of the updates the number of active atoms per row is constant. */
 static const real FALLING = 0.8;
 
 static void stages_find(struct find_plan *plan)
@@ -39,8 +39,8 @@ gidx find_plan_updates(const struct find_plan *plan)
   return nested_updates(plan) + plan->joint;
 }
 
-/* Mean active atoms per row when all atoms are there: falls by the same factor from update to
- * update. */
+/* Mean active atoms per row, before it is reduced for stages with fewer atoms.  It falls by the
+ * same factor from update to update. */
 static real l0_of(const struct find_plan *plan, gidx update)
 {
   if (update >= nested_updates(plan)) return plan->l0 * plan->joint_factor;
@@ -49,7 +49,7 @@ static real l0_of(const struct find_plan *plan, gidx update)
   return plan->l0 * plan->first_factor * exp2_f32((float)(fall * 1.4426950408889634));
 }
 
-/* Atoms that the last updates replaced would not settle. */
+/* The last updates replace no atoms, since new atoms would not have time to settle. */
 static int is_replacing(const struct find_plan *plan, gidx update)
 {
   gidx nested = nested_updates(plan), left = nested - update;
@@ -62,7 +62,8 @@ static idx atoms_of(const struct find_plan *plan, gidx update)
   return s->end[imin(update / imax(plan->each, 1), s->count - 1)];
 }
 
-/* Few atoms need few rows; but at least two batches, if an update may have that many. */
+/* Few atoms need few rows.  An update has at least two batches, unless plan->part or all rows are
+ * fewer. */
 static gidx batches_of(const struct find_plan *plan, gidx update)
 {
   gidx most = imin(plan->batches, imax(1, plan->part / plan->batch));

@@ -107,7 +107,7 @@ static void block_move(const struct find_sums *s, idx first, idx end, const idx 
   }
 }
 
-/* Add to the offset what the moved atoms leave to the intercept. */
+/* Add to the offset the intercept that the moved atoms leave. */
 static void offset_move(const struct find_sums *s, const idx *order, const real *moved,
                         float *offset)
 {

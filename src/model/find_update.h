@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Atoms from weighted sums over rows (N.52), block after block: each block describes what the
- * blocks before it leave of the rows.
+ * Atoms from weighted sums over rows (N.52), block after block: each block describes the residuals
+ * that the blocks before it leave of the rows.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_FIND_UPDATE_H
@@ -10,7 +10,7 @@
 
 #include "base/types.h"
 
-/* Most blocks that there can be. */
+/* The largest number of blocks. */
 enum { FIND_BLOCKS_MOST = 512 };
 
 struct find_blocks {
@@ -22,24 +22,25 @@ struct find_blocks {
  * square / l0 is 16 .. 64 units (N.52). */
 real find_unit(real square, real l0);
 
-/* The weight of a row, at most 1.  left: sum of squares of what is left of it; floor: the value
- * that counts as little (N.52).  In the last updates the square of the weight counts. */
+/* The weight of a row, at most 1.  It is floor / (left + floor), where left is the squared norm of
+ * the row's residual; 1 if floor is 0 (N.52).  is_last: the weight is squared. */
 real find_weight(real left, real floor, int is_last);
 
-/* Sums over the rows of an update, for k atoms and, as the last one, an intercept with code 1 in
- * every row. */
+/* Sums over the rows of an update, for k atoms and an intercept.  The intercept comes last, and has
+ * code 1 in every row. */
 struct find_sums {
   idx k, p;
   const real *gram, *target; /* [k + 1][k + 1], [k + 1][p] */
   gidx rows;
-  real ridge; /* how strongly an atom is held where it is */
+  real ridge; /* penalty on the squared distance that an atom moves */
 };
 
 /* Add rows y[n][p] with codes[n][k] and weights[n] to gram and target. */
 void find_sums_reference(const float *y, const float *codes, const real *weights, idx n, idx k,
                          idx p, real *gram, real *target);
 
-/* Entries (i, j) and (i, c) of the sums, about the weighted means, divided by the mean weight. */
+/* Entry (i, j) of the Gram matrix, and entry (i, c) of the target, about the weighted means and
+ * divided by the mean weight. */
 static inline real find_gram(const struct find_sums *s, const real *gram, idx i, idx j)
 {
   const real *means = s->gram + (gidx)s->k * (s->k + 1), all = means[s->k];
@@ -51,8 +52,9 @@ static inline real find_target(const struct find_sums *s, idx i, real target, re
   return (real)s->rows / all * fma(-means[i] / all, mean, target);
 }
 
-/* moved[k][p] <- the atoms[k][p], moved block after block, not scaled.  What the intercept gives is
- * added to offset[p].  Blocks are runs of order[k].  ERR_MEMORY. */
+/* moved[k][p] <- the atoms after the move, block after block, not scaled; row i is atom order[i] of
+ * atoms[k][p].  The intercept that the moved atoms leave is added to offset[p].  A block has
+ * consecutive atoms of order[k].  ERR_MEMORY. */
 int find_update_reference(const struct find_sums *sums, const struct find_blocks *blocks,
                           const idx *order, const float *atoms, real *moved, float *offset);
 
@@ -64,10 +66,12 @@ static inline int find_is_useless(gidx firing, gidx rows)
   return firing <= 1 || 4 * firing > 3 * rows;
 }
 
-/* atom[p] <- moved[p] scaled to norm 1 and rounded once; unchanged if that is not possible. */
+/* atom[p] <- moved[p] scaled to norm 1 and rounded once; unchanged if the norm of moved is 0 or not
+ * finite. */
 void find_scale(const real *moved, idx p, float *atom);
 
-/* order[k] <- the atoms by falling count, of equal ones the lower first. */
+/* order[k] <- the atoms by falling count; of equal counts the lower atom comes first.
+ * ERR_MEMORY. */
 int find_order(const gidx *count, idx k, idx *order);
 
 #endif

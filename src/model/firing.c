@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The m largest codes are tried as large ones, for every m after which a different code follows. */
+ * The m largest codes are tried as the large codes, for every m at which the next code differs or
+ * the codes end. */
 #include "model/firing.h"
 
 #include <stdlib.h>

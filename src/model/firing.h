@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Above which code an atom fires (N.37f): small codes only help to describe a row, large ones say
- * that the atom's feature is there.
+ * The code above which an atom fires (N.37f).  Small codes only help to describe a row; a large
+ * code means that the row has the atom's feature.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_FIRING_H
@@ -8,8 +8,8 @@
 
 #include "base/types.h"
 
-/* The threshold of an atom from its n codes, which are all above 0 and get sorted.  0 if no split
- * into large and small ones is best: then any code above 0 fires. */
+/* The threshold of an atom from its n codes, which are all above 0; they are sorted in place.  0 if
+ * it is best to count all codes as large: then any code above 0 fires. */
 float firing_threshold(float *codes, gidx n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Exponential, logarithm and hyperbolic tangent of float32 (N.26), with the same bits everywhere.
  *
- * Floor: model.  They consist of + - x /, fma and changes of the exponent, which all processors
- * round in the same way; functions of a C library differ. */
+ * Floor: model.  They consist of + - x /, fma and changes of the exponent.  All processors round
+ * these in the same way; the functions of C libraries differ. */
 #ifndef MODEL_FUNCTIONS_H
 #define MODEL_FUNCTIONS_H
 

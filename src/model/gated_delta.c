@@ -138,7 +138,8 @@ static int scratch_alloc(struct scratch *w, const struct gated_delta *m,
   return arena_alloc(&w->arena, &w->owner, c->slots.slots, sizeof *w->owner);
 }
 
-/* Copy a sequence's part of a pool from its slot, or to it; slot -1: nothing is copied. */
+/* Copy `floats` numbers from a slot of the pool to own (is_read), or from own to the slot; slot -1:
+ * nothing is copied. */
 static void pool_copy(float *pool, idx slot, gidx floats, float *own, int is_read)
 {
   if (slot < 0 || !floats) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes and scores belong to the same entries, so the terms of codes have another weight: codes and
- * scores cannot be exchanged unseen. */
+ * Codes and scores of an entry have the same position.  So the terms of codes have another factor;
+ * then the hash changes if codes and scores are exchanged. */
 #include "model/identity.h"
 
 #include "base/fingerprint.h"

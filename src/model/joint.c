@@ -69,7 +69,7 @@ struct row_work {
   real *pivot;          /* [m] */
   real *r;              /* [p] */
   idx *border;          /* [width] global number of the border */
-  idx *from;            /* [width] index of the vector whose code the border goes with */
+  idx *from;            /* [width] index of the vector that the border moves */
   real *y;              /* [m][width] */
   struct arena arena;
 };
@@ -96,7 +96,7 @@ static real chain_reals(const real *a, const real *b, idx p)
   return acc;
 }
 
-/* Allocate for a row of so many atoms, which have at most `width` borders. */
+/* Allocate arrays for rows of at most `atoms` atoms with at most `width` borders. */
 static int row_alloc(struct row_work *w, idx atoms, idx width)
 {
   gidx m = (gidx)atoms * w->j->d;

@@ -18,7 +18,7 @@
 struct joint {
   idx k, d, p;
   const float *atoms;   /* [k][d][p] */
-  const idx *direction; /* [k + 1] not falling, from 0 */
+  const idx *direction; /* [k + 1] nondecreasing, begins with 0 */
   const real *e;        /* [direction[k]][p] */
   real rho;
 };
@@ -30,7 +30,7 @@ static inline idx joint_border(const struct joint *j)
 }
 
 /* Consecutive rows of a fit.  Supports as in model/supports.h: row i has entries start[i] ..
- * start[i + 1] - 1, counted from start[0]. */
+ * start[i + 1] - 1.  atoms and codes begin at entry start[0]. */
 struct joint_rows {
   gidx first; /* global number of row 0 */
   idx n;
@@ -61,7 +61,7 @@ void joint_sums_init(struct joint_sums *s);
 int joint_phi(const struct joint_sums *sums, gidx n, idx p, idx border, real *phi);
 
 /* Reference: add rows to the lower triangle of S [border][stride], column-major, and to the sums.
- * It allocates for itself. */
+ * It allocates its work space: ERR_MEMORY. */
 int joint_reference(const struct joint *j, const struct joint_rows *rows, real *s, gidx stride,
                     struct joint_sums *sums);
 

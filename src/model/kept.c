@@ -44,8 +44,8 @@ int kept_codes_reference(const struct kept_model *m, const float *table, float *
   return status;
 }
 
-/* Scale an atom with codes to unit norm and round it; an atom without codes, or without a norm,
- * stays as it was. */
+/* out[p] <- the atom, scaled to unit norm and rounded.  An atom without codes (square 0) stays as
+ * it was, and so does one whose norm is 0 or not finite. */
 static void atom_round(const real *atom, real square, idx p, float *out)
 {
   real norm = sqrt(chain_dot(atom, atom, p));

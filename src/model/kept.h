@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reference of a refit on supports that stay: codes of rows on supports of any length (N.24k), and
- * the update of all atoms by them (N.20k).
+ * Reference of a refit on fixed supports: codes of rows on supports of any length (N.24k), and the
+ * update of all atoms by them (N.20k).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_KEPT_H
@@ -11,8 +11,8 @@
 struct kept_model {
   idx n, k, p;
   const float *x;    /* [n][p] */
-  const gidx *start; /* [n + 1] where the entries of each row begin */
-  const idx *atoms;  /* entries: supports */
+  const gidx *start; /* [n + 1] the first entry of each row */
+  const idx *atoms;  /* [entries] the supports */
   int nonnegative;
   real rho;
 };
@@ -20,7 +20,8 @@ struct kept_model {
 /* codes[entries] <- the codes for the atoms table[k][p], rounded.  ERR_MEMORY. */
 int kept_codes_reference(const struct kept_model *m, const float *table, float *codes);
 
-/* Move table[k][p] by codes[entries], in `passes` passes, and round it.  ERR_MEMORY. */
+/* Update the atoms table[k][p] for codes[entries], in `passes` passes, and round them.
+ * ERR_MEMORY. */
 int kept_atoms_reference(const struct kept_model *m, const float *codes, idx passes, float *table);
 
 #endif

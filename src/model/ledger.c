@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The queues are followed from step to step: requests join when a plan first saw them, and leave
- * when they are gone. */
+ * The queues are followed from step to step: a request joins at step REQUEST_SEEN and leaves at
+ * step REQUEST_GONE. */
 #include "model/ledger.h"
 
 #include <stdlib.h>
@@ -9,17 +9,17 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* The queues, and what has been compared with the plans. */
+/* The queues, and the state of the comparison with the plans. */
 struct follower {
   const struct ledger *l;
   gidx *waiting[2]; /* [requests] numbers of waiting live and bulk requests, by arrival */
   gidx count[2];
   gidx *done; /* [requests] rows that were admitted so far */
   gidx *live, *rows;
-  gidx *asked; /* requests of the jobs */
+  gidx *asked; /* [jobs] the request of each bulk job */
   struct admission_job *jobs;
   gidx next, part;       /* next request that will be seen; next part to compare */
-  gidx file, file_first; /* line of the current file; one after its last row so far */
+  gidx file, file_first; /* line of the current file; its last row so far, plus 1 */
   struct arena arena;
 };
 
@@ -39,7 +39,7 @@ static gidx left_of(const struct follower *f, gidx i)
   return request_of(f->l, i)[REQUEST_ROWS] - f->done[i];
 }
 
-/* Check a line of the requests by itself. */
+/* Check one line of the table of requests, apart from the others. */
 static int request_check(const struct ledger *l, gidx i)
 {
   const gidx *r = request_of(l, i);
@@ -86,7 +86,7 @@ static struct admission_queues queues_find(struct follower *f, gidx n)
   gidx jobs = 0;
   for (gidx j = 0; j < f->count[1]; j++) {
     gidx i = f->waiting[1][j], left = left_of(f, i);
-    /* A request without rows left only waits for its last step to end. */
+    /* A request of which all rows are admitted only waits for its last step to end. */
     if (left == 0 && request_of(f->l, i)[REQUEST_ROWS]) continue;
     f->asked[jobs] = i;
     f->jobs[jobs++] = (struct admission_job){left, 0};
@@ -110,7 +110,8 @@ static int step_check(const struct follower *f, gidx n, const struct admission *
   CHECK(s[STEP_WATCHED] == 1 || (s[STEP_WATCHED] == 0 && f->count[0] == 0), ERR_INPUT,
         "step %lld: w is %lld while %lld live requests wait", (long long)n,
         (long long)s[STEP_WATCHED], (long long)f->count[0]);
-  const gidx *before = n ? s - STEP_COLUMNS : s; /* two steps may be in progress */
+  /* two steps may overlap, so this step may begin before the last one ends */
+  const gidx *before = n ? s - STEP_COLUMNS : s;
   CHECK(s[STEP_ENDED] >= s[STEP_BEGUN] && s[STEP_BEGUN] >= before[STEP_BEGUN] &&
             s[STEP_ENDED] >= before[STEP_ENDED],
         ERR_INPUT, "step %lld: it began or ended before the one before it", (long long)n);
@@ -127,8 +128,8 @@ static const gidx *part_next(struct follower *f, gidx n)
   return p;
 }
 
-/* Check that the rows that the plan admits of a request are the next part, and follow its last
- * rows. */
+/* Check that the next part has the rows of the request that the plan admits, and that they follow
+ * the rows of the request that were admitted before. */
 static int request_admit(struct follower *f, gidx n, gidx i, gidx rows)
 {
   if (rows == 0) return OK;
@@ -157,7 +158,7 @@ static int live_admit(struct follower *f, gidx n, gidx i, gidx rows)
   return OK;
 }
 
-/* The same for a file, whose rows may be in several parts. */
+/* The same for a file; its rows may be in several parts. */
 static int file_admit(struct follower *f, gidx n, gidx rows)
 {
   while (rows > 0) {
@@ -198,7 +199,7 @@ static int step_follow(struct follower *f, gidx n)
   return OK;
 }
 
-/* Check that each request with results had all its rows in steps. */
+/* Check that steps took all rows of each request that has results. */
 static int ends_check(const struct follower *f)
 {
   const struct ledger *l = f->l;

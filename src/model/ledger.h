@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The ledger of a server: what each step was planned from, the rows it took, and the outcome of
- * each request.
+ * The ledger of a server: the data from which each step was planned, the rows that it took, and the
+ * outcome of each request.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
  * A table is int64 [count][columns], in the order of the enums.  Requests are numbered in the order
- * in which plans first saw them; inside a class (live or bulk) this is by arrival. */
+ * in which plans first saw them; inside a class (live or bulk) this is the order of arrival. */
 #ifndef MODEL_LEDGER_H
 #define MODEL_LEDGER_H
 
 #include "model/admission.h"
 
 enum ledger_step {
-  STEP_NUMBER, /* n, from 0 on */
-  STEP_BEGUN,  /* ns since clients were first accepted, as are all times */
+  STEP_NUMBER, /* n = 0, 1, ... */
+  STEP_BEGUN,  /* all times are in ns since clients were first accepted */
   STEP_ENDED,
   STEP_WATCHED,   /* w */
   STEP_LIVE,      /* L: rows of live requests */
@@ -28,7 +28,8 @@ enum ledger_part {
   PART_STEP,
   PART_REQUEST, /* its number; -1: the rows are of a file */
   PART_FILE,    /* its line in the list, from 1 on; 0: the rows are of a request */
-  PART_FIRST,   /* row of the request, or of the rows of the file that this server computes */
+  /* first row, counted in the request, or in the rows of the file that this server computes */
+  PART_FIRST,
   PART_ROWS,
   PART_COLUMNS
 };
@@ -39,8 +40,8 @@ enum ledger_request {
   REQUEST_ROWS,
   REQUEST_ARRIVED,
   REQUEST_ANSWERED, /* -1: not before the ledger ended */
-  REQUEST_SEEN,     /* the first step whose plan knew it */
-  REQUEST_GONE,     /* the first later step that did not; -1: none */
+  REQUEST_SEEN,     /* the first step whose plan had it in a queue */
+  REQUEST_GONE,     /* the first later step whose plan did not; -1: none */
   REQUEST_STATUS,   /* 0: it has results; otherwise its error code (doc/live.md) */
   REQUEST_TERMS,    /* fingerprint of the reply: of its supports, scores and codes */
   REQUEST_COLUMNS

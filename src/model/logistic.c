@@ -20,7 +20,7 @@ static real exp_portable(real x)
   return ldexp(sum, (int)whole);
 }
 
-/* log(1 + exp(-x)), and *slope <- 1 / (1 + exp(x)), minus its derivative. */
+/* Returns log(1 + exp(-x)); *slope <- 1 / (1 + exp(x)), which is minus its derivative. */
 static real loss(real x, real *slope)
 {
   real size = fabs(x) < 700 ? fabs(x) : 700, e = exp_portable(-size);
@@ -69,7 +69,7 @@ static void local_find(const struct logistic_rows *rows, const real *weight, str
   }
 }
 
-/* step[k + 1] <- H^-1 g by Cholesky; 0: H is not positive definite in this arithmetic. */
+/* step[size] <- H^-1 g by Cholesky.  Returns 0 if H is not positive definite in this arithmetic. */
 static int step_solve(const struct local *l, int size, real *step)
 {
   real factor[SIZE][SIZE];
@@ -91,8 +91,8 @@ static int step_solve(const struct local *l, int size, real *step)
   return 1;
 }
 
-/* Move along a step, halved until the objective does not rise; returns 0 if the weights hardly
- * move. */
+/* Move against a step, which is halved until the objective does not rise.  Returns 0 if the weights
+ * hardly move, or if the objective still rises after HALVINGS halvings. */
 static int weight_move(const struct logistic_rows *rows, struct local *l, const real *step,
                        real *weight)
 {

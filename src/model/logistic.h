@@ -15,7 +15,7 @@ struct logistic_rows {
   gidx listed;
   const float *score;         /* [listed][k] */
   const unsigned char *label; /* [listed] 1 if the row has the label */
-  gidx others, others_label;  /* other rows; those of them with the label */
+  gidx others, others_label;  /* number of other rows; number of other rows with the label */
 };
 
 /* weight[k + 1] <- the weights of the scores, and the constant.  They minimise 1/2 |w|^2 plus the

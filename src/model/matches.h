@@ -13,19 +13,19 @@
 struct matches {
   idx k;         /* atoms that have partners */
   idx *nearest;  /* [k] atom of the other dictionary */
-  float *cosine; /* [k] score (N.1); for nonnegative codes its positive part */
+  float *cosine; /* [k] the score of (N.1); for nonnegative codes max(score, 0) */
   real mean;     /* of |cosine|, the mean max cosine */
   gidx matched;  /* atoms with |cosine| above the bound */
 };
 
-/* Fill in mean and matched from the rest. */
+/* Set mean and matched from k and cosine.  above: the bound. */
 void matches_count(struct matches *p, real above);
 
-/* How many pairs of atoms are nearest to each other, with a cosine above the bound. */
+/* The number of pairs of atoms that are nearest to each other, with |cosine| above the bound. */
 gidx matches_mutual(const struct matches *a, const struct matches *b, real above);
 
-/* worst[count] <- the atoms with the lowest |cosine|, not above the bound, in that order; of equals
- * the lower atom first.  Returns how many there are, at most `most`. */
+/* worst[most] <- the atoms with |cosine| at most the bound, the lowest |cosine| first; of equals
+ * the lower atom first.  Returns their number, which is at most `most`. */
 idx matches_lonely(const struct matches *p, real above, idx most, idx *worst);
 
 #endif

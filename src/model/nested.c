@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums over blocks are chains: contributions of codes from the first block on, errors from the last
- * block back. */
+ * Sums over blocks are chains: contributions of codes are added from the first block on, errors
+ * from the last block on. */
 #include "model/nested.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-/* The next number of a text; *text moves past it; 0: there is none. */
+/* Returns the next number of a text, and moves *text past it; 0: there is none. */
 static long size_take(const char **text)
 {
   char *end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Nested widths: the first atoms of a dictionary must also describe rows alone (N.47), after
- * Bussmann and others 2025.
+ * Nested widths: the first atoms of a dictionary must also describe rows without the other atoms
+ * (N.47), after Bussmann and others 2025.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_NESTED_H
@@ -22,7 +22,8 @@ int nested_read(const char *text, idx k, struct nested *nested);
 /* text <- "128,512,4096"; "" if there are no widths. */
 void nested_text(const struct nested *nested, char text[256]);
 
-/* The number of blocks; and the atoms of one block, of k. */
+/* nested_blocks() returns the number of blocks.  nested_block() gives the atoms *first .. *end - 1
+ * of one block; k: number of all atoms. */
 int nested_blocks(const struct nested *nested);
 void nested_block(const struct nested *nested, idx k, int block, idx *first, idx *end);
 

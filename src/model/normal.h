@@ -11,7 +11,7 @@
 
 #include "base/types.h"
 
-/* Atoms of a block of the descent: a part of the result. */
+/* Number of atoms of a block of the descent.  The bits of the result depend on it. */
 enum { NORMAL_BLOCK = 64 };
 
 /* Rows with their codes; a code of 0 adds nothing. */
@@ -26,7 +26,7 @@ struct normal_rows {
  * rows, ascending. */
 void normal_add(const struct normal_rows *rows, idx k, real *gram, real *target);
 
-/* Multiply every entry of values[count] by beta: earlier rows weigh less. */
+/* Multiply every entry of values[count] by beta, so that earlier rows have less weight. */
 void normal_decay(real beta, gidx count, real *values);
 
 /* One pass over the atoms[k][p], ascending; an atom without codes stays as it is:

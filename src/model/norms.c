@@ -125,7 +125,8 @@ real norms_fraction(const struct norms *n, real bound)
 struct massive_rows norms_massive(const struct norms *n)
 {
   struct massive_rows m = {0};
-  int octaves = 2 * 3, first = median_bin(n) + octaves * NORM_PARTS; /* MASSIVE_NORM squared */
+  /* MASSIVE_NORM^2 = 2^6 is six octaves */
+  int octaves = 2 * 3, first = median_bin(n) + octaves * NORM_PARTS;
   real bound = norms_bound(n, 1);
   for (int b = 0; b < NORM_BINS; b++) m.all += n->count[b];
   if (isfinite(bound)) m.median = sqrt(bound);

@@ -9,20 +9,21 @@
 
 #include "base/types.h"
 
-/* Bounds whose shares are counted. */
+/* Bounds on the cosine; the pairs above each are counted. */
 #define PAIRS_LOW 0.7
 #define PAIRS_HIGH 0.9
 
 struct pairs {
-  idx k, l;            /* atoms of A and of B */
-  idx *match;          /* [k] atom of B, -1: none */
-  float *cosine;       /* [k] cosine of the pair: signed, or its size; 0 without a pair */
-  gidx *density;       /* [k] rows whose support has the atom of A; NULL: not known */
-  idx count;           /* min(k, l) */
-  idx low, high;       /* pairs above the bounds */
-  real mean;           /* of the cosines, the PW-MCC */
-  real frequent, rare; /* the same for the quarters of A's atoms of largest and least density; NaN
-                        * if density is not known, or a quarter has no pair */
+  idx k, l;      /* atoms of A and of B */
+  idx *match;    /* [k] atom of B, -1: none */
+  float *cosine; /* [k] cosine of the pair, or |cosine|; 0 without a pair */
+  gidx *density; /* [k] rows whose support has the atom of A; NULL: not known */
+  idx count;     /* min(k, l) */
+  idx low, high; /* pairs above the bounds */
+  real mean;     /* mean of the cosines, which is the PW-MCC */
+  /* mean cosines of the quarters of A's atoms with the largest and the smallest density; NaN if
+   * density is not known, or a quarter has no pair */
+  real frequent, rare;
 };
 
 /* Set the other members from match, cosine and density; order[k] is work space. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A part of an encoding: consecutive sum blocks (base/sums.h) of the rows, and what the metrics of
- * the whole need of them (doc/numerics.md section 7).
+ * A part of an encoding: consecutive sum blocks (base/sums.h) of the rows, and their sums, from
+ * which the metrics of the whole are computed (doc/numerics.md section 7).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_PART_H
@@ -24,16 +24,17 @@ idx part_width(idx p);
 struct encode_part {
   gidx first, n, total; /* first row, number of rows, and rows of the whole */
   idx p;
-  uint64_t rows_terms;  /* hash terms of its rows, by their numbers in the whole
-                         * (model/identity.h) */
+  /* hash terms of its rows, with their row numbers in the whole (model/identity.h) */
+  uint64_t rows_terms;
   uint64_t rows_sample; /* hash of a few rows of the whole (encode_sample()) */
   uint64_t rows_files;  /* hash of the sizes and times of the row files; 0: not known */
   uint64_t fingerprint;
   gidx nonzero;             /* support atoms whose code is not 0 */
   struct code_counts codes; /* of all codes */
-  idx max_cosine;           /* the option: the part with row 0 computes the cosine */
-  const real *shift;        /* [p] k; borrowed; NULL: codes were not solved, and there are no
-                             * sums */
+  /* largest k for which max_decoder_cosine is computed, which is done by the part with row 0 */
+  idx max_cosine;
+  /* [p] the k of t = x - k; borrowed; NULL: codes were not solved, and there are no sums */
+  const real *shift;
   struct part_sums sums;
   const struct norms *norms; /* of its rows; borrowed; NULL: not known */
 };

@@ -8,8 +8,8 @@
 static const struct {
   const char *name;
   int bits;  /* of the significand */
-  int least; /* all numbers are multiples of 2^least */
-  int end;   /* 2^end is infinite */
+  int least; /* all finite numbers are multiples of 2^least */
+  int end;   /* numbers of size 2^end or more become infinite */
 } formats[PRECISIONS] = {[PRECISION_F32] = {"f32", 24, -149, 128},
                          [PRECISION_BF16] = {"bf16", 8, -133, 128},
                          [PRECISION_F16] = {"f16", 11, -24, 16},
@@ -31,7 +31,7 @@ float precision_round(float x, enum precision precision)
 {
   int power;
   if (!isfinite(x) || x == 0) return x;
-  frexp((double)x, &power); /* x| is below 2^power */
+  frexp((double)x, &power); /* |x| is below 2^power */
   int unit = power - formats[precision].bits;
   if (unit < formats[precision].least) unit = formats[precision].least;
   double units = ldexp((double)x, -unit);

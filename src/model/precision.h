@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Precisions of products: f32, in its own order (N.40); or operands that are rounded first, and
- * added by a matrix unit (N.45).
+ * Precisions of products: f32, summed in the order of (N.40); or operands that are rounded first,
+ * with products that a matrix unit adds (N.45).
  *
  * Floor: model. */
 #ifndef MODEL_PRECISION_H
@@ -10,7 +10,7 @@
 
 enum precision { PRECISION_F32, PRECISION_BF16, PRECISION_F16, PRECISION_TF32, PRECISIONS };
 
-/* The name in options and files; and back. */
+/* The name of a precision in options and files, and the precision of a name. */
 const char *precision_name(enum precision precision);
 enum precision precision_of(const char *name); /* PRECISIONS: there is no such name */
 

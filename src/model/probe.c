@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The entries of an atom are visited once, from the largest score down.  The F1 of a label rises
- * only at rows with this label, so only these thresholds are tried, after the last of equal
- * scores. */
+ * only at rows with this label.  So for a label only the scores of such rows are tried as
+ * thresholds; equal scores are tried once. */
 #include "model/probe.h"
 
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static gidx labels_count(const gidx *sorted, gidx n, struct label_count *counts)
   return distinct;
 }
 
-/* The index of a label among the m that are probed; -1: it is not.  The list is sorted by label,
- * and its counts have been replaced by indexes. */
+/* The index of a label among the m probed labels; -1: the label is not probed.  The list is sorted
+ * by label, and its counts have been replaced by indexes. */
 static idx label_find(const struct label_count *list, idx m, gidx label)
 {
   const struct label_count wanted = {.label = label}, *found;
@@ -54,8 +54,8 @@ static idx label_find(const struct label_count *list, idx m, gidx label)
   return found ? (idx)found->count : -1;
 }
 
-/* Fill m, label, of_row and count from `counts`, [distinct] in any order, which is overwritten; n
- * and half are set already. */
+/* Set m, label, of_row and count from counts[distinct], which is in any order and is overwritten; n
+ * and half are already set. */
 static void series_fill(struct probe_series *s, const gidx *labels, int shift,
                         struct label_count *counts, gidx distinct)
 {
@@ -149,8 +149,8 @@ int probe_work_init(struct probe_work *w, idx m, struct arena *arena)
   return arena_alloc(arena, &w->touched, m, sizeof *w->touched);
 }
 
-/* Count the labels of the entries from `first` on that have the score of `first`; returns the end
- * of these. */
+/* Count the labels of the entries from `first` on whose score equals that of entry `first`.
+ * Returns the index after the last such entry. */
 static gidx group_count(const struct probe_series *s, const struct probe_entry *entries, gidx first,
                         gidx count, struct probe_work *w, idx *touched)
 {

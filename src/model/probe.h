@@ -15,14 +15,15 @@ enum { PROBE_LABELS = 300, PROBE_ATOMS = 5 };
 
 /* The labels of rows; the most frequent labels are probed. */
 struct probe_series {
-  gidx n, half;   /* [m] the most frequent label first; of equal ones the lower */
-  idx m;          /* labels that are probed, PROBE_LABELS at most */
-  gidx *label;    /* [m] the most frequent first, of equal ones the lower */
+  gidx n, half; /* number of rows; rows of the first half */
+  idx m;        /* number of labels that are probed, at most PROBE_LABELS */
+  /* [m] labels by falling frequency; of equal frequencies the lower label comes first */
+  gidx *label;
   gidx *count[2]; /* [m] rows of each half that have the label */
   idx *of_row;    /* [n] index of the row's label in label[m], or -1 */
 };
-/* Row i has the label labels[i + shift], which is >= 0; rows without such an entry have no
- * label. */
+/* Row i of n has the label labels[i + shift].  Labels are >= 0.  A row has no label if i + shift is
+ * not in 0 .. n - 1. */
 int probe_series_init(struct probe_series *s, const gidx *labels, gidx n, int shift,
                       struct arena *arena);
 
@@ -43,7 +44,7 @@ struct probe {
 };
 
 /* The probes chosen for a label: the best atoms, best first; and the best atom with threshold 0,
- * which "fires" in each row where it has a score. */
+ * which fires in each row in which its score is positive. */
 struct probe_choice {
   struct probe best[PROBE_ATOMS], fires;
 };
@@ -59,12 +60,13 @@ struct probe_work {
 };
 int probe_work_init(struct probe_work *w, idx m, struct arena *arena);
 
-/* Update choices[m]: try an atom with all thresholds, by its sorted entries of the first half. */
+/* Try an atom with all thresholds for all labels, and update choices[m].  entries: the atom's
+ * entries in rows of the first half, sorted. */
 void probe_atom(const struct probe_series *s, idx atom, const struct probe_entry *entries,
                 gidx count, struct probe_work *w, struct probe_choice *choices);
 
-/* F1 of an atom for a label on the second half; entries are those of that half, sorted.  Scores at
- * or above the threshold count. */
+/* F1 of an atom for a label on the second half of the rows.  entries: the atom's entries in that
+ * half, sorted.  The atom fires if its score is at least the threshold. */
 real probe_f1(const struct probe_series *s, idx label, float threshold,
               const struct probe_entry *entries, gidx count);
 

@@ -15,7 +15,7 @@ struct recovery_counts {
   gidx *fires;        /* [k] rows in which the atom fires: its code is not 0 */
   gidx *active;       /* [f] rows in which the feature fires */
   gidx *both;         /* [k] rows in which the atom and its feature both fire */
-  gidx rows, entries; /* rows so far; features that fired in them */
+  gidx rows, entries; /* rows so far; sum over these rows of the number of firing features */
   gidx *stamp;        /* [f] 1 + the last row in which the feature fired */
 };
 
@@ -30,7 +30,8 @@ struct recovery {
 /* Allocate the arrays; the caller sets nearest. */
 int recovery_init(struct recovery_counts *r, idx k, idx f, struct arena *arena);
 
-/* Count a row with so many codes and features; a feature fires if its magnitude is above 0. */
+/* Count a row with codes code[codes] on atoms[codes], and features feature[features].  A feature
+ * fires if its magnitude is above 0. */
 void recovery_count(struct recovery_counts *r, gidx codes, const idx *atoms, const float *code,
                     gidx features, const idx *feature, const float *magnitude);
 

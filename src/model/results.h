@@ -18,7 +18,8 @@ struct support_block {
   const gidx *start;  /* [n + 1], from 0 on; NULL: each row has s atoms */
 };
 
-/* Where blocks go, in ascending order of rows.  The io floor fills this struct for files. */
+/* A receiver of blocks, which come in ascending order of rows.  The io floor fills this struct for
+ * files. */
 struct support_sink {
   void *self; /* borrowed */
   int (*write)(void *self, const struct support_block *block);
@@ -36,12 +37,14 @@ struct metrics {
   gidx dead_atoms;
   real density_above_1pct, density_above_10pct; /* shares of the atoms */
   real max_decoder_cosine;
-  /* About the rows as they are described, not in the table of metrics: the part of their squares
-   * that their mean has, and massive rows (norms.h).  NaN, and 0 of 0 rows, if not computed. */
+  /* About the rows that were encoded, and not in metric_rows[].  mean_fraction: the part of the sum
+   * of squares of the rows that their mean has; NaN if not computed.  massive: the massive rows
+   * (norms.h); all 0 if not computed. */
   real mean_fraction;
   struct massive_rows massive;
-  const gidx *density; /* [k] rows in whose support the atom is; borrowed */
-  /* Number of atoms in no row, then by decade of density from 1e-9 up. */
+  const gidx *density; /* [k] number of rows whose support has the atom; borrowed */
+  /* Bin 0: number of atoms in no row.  Bins 1 .. 10: numbers of atoms by decade of density, up to
+   * density 1. */
   gidx density_histogram[DENSITY_BINS];
 };
 
@@ -63,10 +66,11 @@ void metrics_density(struct metrics *m, const gidx *density, gidx n, idx k);
  * means, of cosines, and of atoms whose code is not 0. */
 void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonzero);
 
-/* Set what follows from the norms of the rows; tss as above.  norms NULL: set nothing. */
+/* Set mean_fraction and massive from the norms of the rows; tss: the sum of squares about the
+ * column means.  norms NULL: mean_fraction becomes NaN, and massive becomes 0. */
 void metrics_rows(struct metrics *m, const struct norms *norms, real tss);
 
-/* Counts of codes by sign; with frames, of their entries. */
+/* Counts of codes by sign; with frames the entries of code blocks are counted. */
 struct code_counts {
   gidx all, negative, zero;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ridges of an arrow system: additions to the diagonals of its rows' blocks and of its border, each
- * in the unit of its own blocks (N.14, N.15).
+ * Ridges of an arrow system: additions to the diagonals of its rows' blocks, and to the diagonal of
+ * its border block.  The unit of an addition is the size of the blocks to which it is added (N.14,
+ * N.15).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_RIDGES_H
@@ -18,7 +19,8 @@ struct ridges {
 /* The sizes of the blocks, which are their units.  Every entry of the system must be finite. */
 struct ridges ridges_units(const struct arrow_system *s);
 
-/* Additions to both ridges, from a suggested bump of a row's block, or of the border. */
+/* Additions to both ridges, from the suggested bump of a row's block, or from the suggested bump of
+ * the border. */
 struct ridges ridges_of_row(struct ridges unit, real bump);
 struct ridges ridges_of_border(struct ridges unit, real bump);
 

@@ -3,8 +3,8 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * A list is an array of top_k entries in the order of (N.2); if there are fewer atoms, the rest is
- * ENTRY_NONE. */
+ * A list is an array of top_k entries in the order of (N.2); if there are fewer atoms, the last
+ * entries are ENTRY_NONE. */
 #ifndef MODEL_ROUTE_H
 #define MODEL_ROUTE_H
 
@@ -13,15 +13,16 @@
 enum { MAX_TOP_S = 256 };
 
 /* One atom of a list.  value orders the list: for d = 1 the signed score, or its positive part if
- * codes are nonnegative; for frames the gate, the squared norm of the scores, of the row times its
- * power of two. */
+ * codes are nonnegative; for frames the gate: the squared norm of the scores of the row, scaled by
+ * the row's power of two. */
 struct entry {
   float value;
   idx atom; /* global; -1: none */
 };
 #define ENTRY_NONE ((struct entry){0, -1})
 
-/* The first score or gate that is not finite: lowest row of the block, then lowest atom. */
+/* The first score or gate that is not finite: the one in the lowest row of the block, and there of
+ * the lowest atom. */
 struct bad_score {
   idx row, atom; /* row -1: none */
 };
@@ -33,13 +34,14 @@ float route_score(const float *row, const float *vector, idx p);
  * finite stays as it is. */
 float route_positive(float score);
 
-/* The power of two by which rows are scaled for frames (N.2), so that squares of scores stay in
- * range; 0 for most rows.  out[p] <- row 2^power, rounded once. */
+/* The power of two by which rows are scaled for frames (N.2), so that squares of scores neither
+ * overflow nor lose digits.  The exponent is 0 for most rows.  out[p] <- row 2^power, rounded
+ * once. */
 int route_power(const float *row, idx p);
 void route_scale(const float *row, int power, idx p, float *out);
 
-/* The value of a row, times its power of two, and a frame[d][p]: the score for d = 1, otherwise the
- * gate, whose squares are summed in order. */
+/* The value of a scaled row and a frame[d][p]: for d = 1 the score, otherwise the gate.  The
+ * squares of the gate are added in order. */
 float route_value(const float *row, const float *frame, idx d, idx p);
 
 /* Does a come before b (N.2)?  The order is strict and total over distinct atoms; ENTRY_NONE is
@@ -50,8 +52,8 @@ int entry_before(struct entry a, struct entry b);
  * 2^-power, with the row's power. */
 float entry_score(struct entry e, idx d, int power);
 
-/* How many positions of a support the first r of `rounds` rounds fill (N.3r): round r = 1, 2, ...
- * fills positions round_end(r - 1) .. round_end(r) - 1. */
+/* The number of positions of a support that the first r of `rounds` rounds fill (N.3r).  Round r =
+ * 1, 2, ... fills positions round_end(r - 1) .. round_end(r) - 1. */
 idx round_end(idx top_s, idx rounds, idx r);
 
 /* Atoms that a row must not be routed to: the first `count` of each row of atoms[n][stride]. */

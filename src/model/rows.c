@@ -13,8 +13,8 @@ void rows_center(float *x, gidx n, idx p, const real *mean)
     for (idx c = 0; c < p; c++) x[i * p + c] = (float)(x[i * p + c] - mean[c]);
 }
 
-/* x * 0 is 0 for finite x and NaN otherwise, and a sum with a NaN is NaN.  There are several sums,
- * since each addition waits for the one before. */
+/* x * 0 is 0 for finite x and NaN otherwise, and a sum with a NaN is NaN.  There are sixteen sums,
+ * since each addition to a sum waits for the addition before it. */
 static int row_is_finite(const float *x, idx p)
 {
   float worst[16] = {0}, sum = 0;
@@ -40,7 +40,8 @@ int rows_are_finite(const float *x, gidx n, idx p)
   return finite_values(x, n, p) == n * p;
 }
 
-/* The text for a value that is not finite; a float64 in the file may have been finite. */
+/* The text for a value that is not finite.  It may be a finite float64 in the file that is beyond
+ * the range of float32. */
 static const char *value_text(float x)
 {
   return isnan(x) ? "nan" : x > 0 ? "inf, or beyond float32" : "-inf, or beyond float32";

@@ -17,16 +17,17 @@ struct row_source {
   void *self;       /* borrowed */
   /* out[count][p] <- rows first .. first + count - 1.  Not collective. */
   int (*read)(void *self, gidx first, idx count, float *out);
-  /* The name of the part that has the row; *row <- its number in that part.  NULL: there is one
-   * part. */
+  /* Returns the name of the part (a file) that has row *row of the whole; *row <- its number in
+   * that part.  NULL: there is one part. */
   const char *(*place)(void *self, gidx *row);
   int is_shared; /* several threads may read at once */
-  /* The same into the memory of GPU number `gpu`, for rows that are computed there; NULL: they are
-   * not.  It does not check that values are finite; read() does. */
+  /* For rows that are computed on GPU number `gpu`: the same as read(), but out is in the memory of
+   * this GPU.  NULL: rows are not computed on a GPU.  make() does not check that values are finite;
+   * read() does. */
   int (*make)(void *self, gidx first, idx count, float *out);
   int gpu;
   /* Rows that are stored together, and so best read together; 0: no preference.  If there is one
-   * part, they begin at a multiple of it. */
+   * part, such a group begins at a multiple of `unit`. */
   gidx unit;
 };
 
@@ -43,7 +44,7 @@ int rows_check(const float *x, gidx n, idx p, gidx first, const char *name);
 int rows_source_check(const struct row_source *rows, const float *x, gidx first, gidx n);
 
 /* shift[p] <- the column means of n rows, summed in order; 0 for n = 0.  For k_c of doc/numerics.md
- * section 7 the rows are the first min(N, SHIFT_ROWS). */
+ * section 7 pass the first min(N, SHIFT_ROWS) rows. */
 enum { SHIFT_ROWS = 1024 };
 void rows_shift(const float *x, idx n, idx p, real *shift);
 

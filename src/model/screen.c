@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* x rounded up by more than the roundings of a few operations. */
+/* x times a factor that exceeds the rounding errors of a few operations. */
 static real up(real x)
 {
   return x * (1 + 0x1p-30);
@@ -34,7 +34,8 @@ void screen_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct
   *out = screen_quantized(scale, norm, norm_short, error);
 }
 
-/* A bound on (1 + u)^n - 1, the growth of n roundings to f32, for n <= 2^20 (C.3). */
+/* A bound on (1 + u)^n - 1 with u = 2^-24, the relative error of n roundings to f32, for n <= 2^20
+ * (C.3). */
 static real roundings(idx n)
 {
   real nu = n * 0x1p-24;
@@ -58,7 +59,8 @@ static real unit_loss(const struct quantized *row, idx p, real gamma)
 
 struct screen_bound screen_bound(const struct quantized *row, idx d, idx p, real gamma)
 {
-  real size = row->norm_short * (1 + gamma); /* of a computed score, for |d| + |d - d~| = 1 */
+  /* bound on the size of a computed score, for |d| + |d - d~| = 1 */
+  real size = row->norm_short * (1 + gamma);
   struct screen_bound b = {.alpha = row->error + chain_loss(row, p) + unit_loss(row, p, gamma),
                            .beta = size,
                            .rest = p * 0x1p-149 * sqrt(d)};

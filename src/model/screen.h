@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The certified filter, a safe screening of atoms: vectors are quantized to small integers.  A
- * bound says how far a value that is computed from the integers can be from the exact one
- * (doc/certified.md).
+ * bound limits the difference between a value that is computed from the integers and the exact
+ * value (doc/certified.md).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -15,8 +15,8 @@
 
 #include "base/types.h"
 
-/* A row is routed without the filter unless its norm times the largest norm of a frame is below
- * this, because a score or gate may overflow. */
+/* The filter is used for a row only if its norm times the largest norm of a frame is below this
+ * bound.  Otherwise a score or gate may overflow. */
 #define SCREEN_HUGE(d) ((d) == 1 ? 0x1p120 : 0x1p58)
 
 /* Bounds for v[d][p] and its quantized form v~ = scale q (C.1). */
@@ -25,8 +25,9 @@ struct quantized {
   real norm;       /* >= |v|, over all d vectors together; not finite if v is not */
   real norm_short; /* >= |v~| */
   real error;      /* >= |v - v~| */
-  real mean;       /* >= the mean of the norms of its first 1, 2, .. p columns; norm is an upper
-                    * bound of it, too */
+  /* >= the mean, over c = 1 .. p, of the norm of its first c columns; `norm` is such a bound,
+   * too */
+  real mean;
 };
 
 /* The scale of a vector whose largest magnitude is max. */
@@ -37,8 +38,8 @@ static inline float screen_scale(float max, int levels)
   return scale > min ? scale : min;
 }
 
-/* Bounds from sums of squares.  The factor `up` exceeds all roundings in f64 of sums of up to 2^20
- * terms and of square roots. */
+/* Bounds from sums of squares.  The factor `up` exceeds all f64 rounding errors of sums of up to
+ * 2^20 terms and of square roots. */
 static inline struct quantized screen_quantized(float scale, real norm, real norm_short, real error)
 {
   const real up = 1 + 0x1p-30;
@@ -52,7 +53,7 @@ void screen_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct
 /* The size of a frame for a row differs from the one computed from x~ and d~ by at most
  *   alpha frame.norm + beta frame.error + rest                                              (C.4)
  * if a computed sum of products errs by at most gamma times the sum of their magnitudes (C.8), and
- * by no more than its steps do (C.8a).  Sums of integers are exact: gamma is 0. */
+ * by at most the bound on its steps (C.8a).  Sums of integers are exact: gamma is 0. */
 struct screen_bound {
   real alpha, beta, rest;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows are sorted by random numbers; then the rows of SHUFFLE_POOL windows by other random
+ * Windows are sorted by random numbers.  Then the rows of each pool are sorted by other random
  * numbers. */
 #include "model/shuffle.h"
 
@@ -9,7 +9,8 @@
 #include "base/rng.h"
 #include "base/status.h"
 
-static const uint64_t STREAM = 0x7452ull << 32; /* of the draws; each epoch has two */
+/* stream of the draws; each epoch has two streams */
+static const uint64_t STREAM = 0x7452ull << 32;
 
 struct shuffle_key {
   uint64_t draw;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A part is read in runs; a run ends with its window, or before the next held-out window. */
+ * Rows are read in runs of consecutive rows.  A run of held-out rows ends with its window, a run of
+ * fitted rows before the next held-out window. */
 #include "model/split.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 
-enum { STREAM = 0x5151 }; /* of the draws */
+enum { STREAM = 0x5151 }; /* stream of the draws */
 static const uint64_t DRAWS = UINT64_C(1) << 32;
 
 static uint64_t draw(uint64_t seed, gidx window)

@@ -4,7 +4,8 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Neighbouring rows of a text resemble each other, so single rows would not be unseen. */
+ * Neighbouring rows of a text resemble each other.  So if single rows were held out, the fit would
+ * see rows like them. */
 #ifndef MODEL_SPLIT_H
 #define MODEL_SPLIT_H
 
@@ -25,21 +26,23 @@ struct split_task {
   const struct row_source *rows;
   const struct row_source *held; /* held-out rows; NULL: windows of `rows` are held out */
   real share;                    /* of the windows, 0 .. 1 */
-  gidx most;                     /* rows that are held out at most, about */
+  gidx most;                     /* largest number of held-out rows, about */
   uint64_t seed;
 };
-/* *fitted, *held <- the two kinds of rows, in their order; valid as long as *s is.  Each whole
- * window w is held out with probability `share`, by the draw (seed, a stream of its own, w).  If
- * share is above 0 and no window was drawn, the one with the smallest draw is held out.  An
- * incomplete window at the end never is.  Reading checks that values are finite, and names a row by
- * its number among all rows.  ERR_INPUT: there are no rows, or they have different columns; or
- * share is above 0, and nothing can be held out or nothing would be left.  Call split_free() in any
- * case. */
+/* *fitted, *held <- sources of the fitted and of the held-out rows, in the order of their source;
+ * valid as long as *s is.  If task->held is given, *held has its rows, and all of task->rows are
+ * fitted.  Otherwise windows of task->rows are held out:  Each whole window w is held out with
+ * probability `share`, or less if that gives more than `most` rows.  The random number is (seed, a
+ * stream for this purpose, w).  If share is above 0 and no window was drawn, the window with the
+ * smallest random number is held out.  An incomplete window at the end is always fitted.  Reading
+ * checks that values are finite, and names a row by its number among all rows.  ERR_INPUT: there
+ * are no rows, or they have different columns; or share is above 0, and no window can be held out
+ * or no row would be fitted.  Call split_free() in any case. */
 int split_open(struct row_split *s, const struct split_task *task, struct row_source *fitted,
                struct row_source *held);
 void split_free(struct row_split *s);
 
-/* Rows first .. first + n - 1 of a source, as a source; valid as long as *part is. */
+/* *out <- a source of rows first .. first + n - 1 of `rows`; valid as long as *part is. */
 struct row_part {
   const struct row_source *rows; /* borrowed */
   gidx first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How well fits of other seeds found the atoms of a dictionary again (N.38).
+ * How well fits with other seeds find the same atoms as a dictionary (N.38).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_STABILITY_H
@@ -8,13 +8,15 @@
 #include "base/types.h"
 
 struct stability {
-  idx k, seeds;               /* atoms; other seeds, at least 1 */
-  float *cosine;              /* [seeds][k] cosine of each atom and its pair in that fit (N.22p) */
-  float *best;                /* [k] the largest over the seeds: the stability of the atom */
-  gidx *density;              /* [k] rows whose support has the atom; NULL: not known */
-  real pw_mcc;                /* means over the seeds: PW-MCC, */
-  real low, high;             /* shares of pairs above PAIRS_LOW and PAIRS_HIGH, */
-  real frequent, rare;        /* PW-MCC of the quarters of largest and of least density, or NaN */
+  idx k, seeds; /* atoms; other seeds, at least 1 */
+  /* [seeds][k] cosine of each atom and its pair in the fit of that seed (N.22p) */
+  float *cosine;
+  float *best;    /* [k] the stability of the atom: its largest cosine over the seeds */
+  gidx *density;  /* [k] rows whose support has the atom; NULL: not known */
+  real pw_mcc;    /* means over the seeds: PW-MCC, */
+  real low, high; /* shares of pairs above PAIRS_LOW and PAIRS_HIGH, */
+  /* PW-MCC of the quarters of atoms with the largest and the smallest density, or NaN */
+  real frequent, rare;
   real found_low, found_high; /* shares of atoms whose stability is above the same bounds */
 };
 

@@ -3,7 +3,7 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Inside a sweep all of it is f64; files hold frames and codes in f32 (doc/numerics.md). */
+ * Inside a sweep all values are f64.  Files have frames and codes in f32 (doc/numerics.md). */
 #ifndef MODEL_STATE_H
 #define MODEL_STATE_H
 
@@ -26,7 +26,7 @@ struct atom_view {
   int nonnegative;             /* codes are at least 0; d = 1 */
 };
 
-/* The inner product of a[p] and b[p] by fma, in order: a chain in the comments here. */
+/* The inner product of a[p] and b[p] by fma, in order; comments call such a sum a chain. */
 real chain_dot(const real *a, const real *b, idx p);
 
 #endif

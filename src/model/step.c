@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * First come the formulas, then the reference that combines them. */
+ * First the formulas of a step, then the reference, which combines them. */
 #include "model/step.h"
 
 #include <math.h>
@@ -121,8 +121,8 @@ static int trial_alloc(struct trial *w, struct arena *arena, idx q)
   return arena_alloc(arena, &w->residual, n * p, sizeof(real));
 }
 
-/* Compute codes and residuals after the step; returns the objective, or NaN if there is no such
- * frame. */
+/* Compute frame, codes and residuals after the step; returns the objective, or NaN if the step
+ * gives no frame. */
 static real trial_objective(struct trial *w)
 {
   const struct atom_view *a = w->a;

@@ -13,12 +13,12 @@
 #include "model/state.h"
 
 /* out[d][p] <- the orthonormal basis of U + E W, by frame_orthonormalize().  W is beta[q d]; each
- * entry is summed from U on, over j in order.  Returns 0 if the vectors of U + E W are linearly
- * dependent or not finite. */
+ * entry is a sum that begins with the entry of U and adds the terms of j in order.  Returns 0 if
+ * the vectors of U + E W are linearly dependent or not finite. */
 int step_frame(const real *frame, const real *e, idx d, idx q, idx p, const real *beta, real *out);
 
 /* l[d][d] <- the Cholesky factor, in the orders of (N.5), of U'U + rho I for U = frame[d][p]; for d
- * = 1 the number U'U + rho itself.  Returns 0 if it is not positive definite. */
+ * = 1 not the factor but the number U'U + rho.  Returns 0 if it is not positive definite. */
 int step_factor(const real *frame, idx d, idx p, real rho, real *l);
 
 /* t[d] <- (U'U + rho I)^-1 b, from l of step_factor(). */
@@ -28,9 +28,9 @@ void step_solve(const real *l, idx d, const real *b, real *t);
  * |e|^2 a lane product (base/sums.h). */
 real row_objective(const real *e, idx p, const real *t, idx d, real rho);
 
-/* Solve a row's codes again for the new frame.  The old contribution is added back to the residual
- * r[p]; t_new[d] <- the new codes; r_new[p] <- the residual with them.  Returns the row's
- * objective.  l is from step_factor() for u_new. */
+/* Solve a row's codes again for the new frame.  Its old contribution to the reconstruction is added
+ * back to the residual r[p].  t_new[d] <- the new codes; r_new[p] <- the residual with the new
+ * codes.  Returns the row's objective.  l is from step_factor() for u_new. */
 struct row_move {
   idx d, p;
   real rho;
@@ -40,8 +40,8 @@ struct row_move {
 real step_row(const struct row_move *move, const real *r, const real *t_old, real *t_new,
               real *r_new);
 
-/* *next <- where the next try of a rejected step starts: with ten times the last additions to the
- * ridges; or, if there were none, with 1e-3 of each block's unit.  Returns 0 if there is no next
+/* *next <- the start of the next try after a rejected step: ten times the last additions to the
+ * ridges; or, if these were 0, 1e-3 of the unit of each ridge.  Returns 0 if there is no next
  * try. */
 int step_retry(const struct arrow_system *s, const struct arrow_outcome *last,
                struct arrow_start *next);

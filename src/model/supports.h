@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports that are read: a source, which gives them piece by piece; and the rows that a rank
- * holds.
+ * Supports that are read: a source, which is read piece by piece; and the supports of the rows that
+ * a rank holds.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_SUPPORTS_H
@@ -15,7 +15,7 @@ struct support_source {
   gidx n, entries;
   idx k;            /* atoms */
   idx d;            /* codes per entry; 1 if there are no codes */
-  int has_codes;    /* values are codes, not scores */
+  int has_codes;    /* its values are codes; 0: they are scores */
   const char *name; /* borrowed: for messages, FILE:/PATH */
   void *self;       /* borrowed */
   /* out[count + 1] <- where the entries of rows first .. first + count begin.  Not collective. */
@@ -28,7 +28,7 @@ struct support_source {
 
 /* Rows first .. first + view.n - 1 of a source. */
 struct supports {
-  struct support_view view; /* start counts from 0 at the first row that is held */
+  struct support_view view; /* view.start is 0 for the first row */
   gidx first;
   float *score, *codes; /* [entries], [entries][d]; NULL when not read */
   gidx longest;         /* largest number of atoms in a row */
@@ -37,27 +37,29 @@ struct supports {
 };
 void supports_free(struct supports *s);
 
-/* Allocate the arrays for n rows over k atoms; then, when their number is known, those for the
- * entries.  supports_load() calls both; with a dry arena they only count memory. */
+/* supports_alloc_rows() allocates the arrays for n rows over k atoms.  supports_alloc_entries()
+ * allocates the arrays for the entries, when their number is known.  supports_load() calls both;
+ * with a dry arena they only count memory. */
 int supports_alloc_rows(struct supports *s, gidx n, idx k);
 int supports_alloc_entries(struct supports *s, gidx entries, idx d, int with_codes);
 
 /* Read n rows; with_codes: with their codes and scores.  ERR_INPUT names the first row whose
- * offsets decrease or end beyond the entries, that has an atom out of range or twice, or a value
- * that is not finite. */
+ * offsets decrease or end beyond the entries, or which has an atom that is out of range or
+ * repeated, or a value that is not finite. */
 int supports_load(struct supports *s, const struct support_source *source, gidx first, gidx n,
                   int with_codes);
 
-/* To read a source in blocks: *count <- how many of the n rows from `first` on have at most a few
- * million entries together, but at least one row; *begin <- their first entry. */
+/* To read a source in blocks: *count <- the number of rows from `first` on, at most n, that
+ * together have at most a few million entries; at least 1.  *begin <- their first entry. */
 int supports_block(const struct support_source *s, gidx first, gidx n, gidx *count, gidx *begin);
 
-/* ERR_INPUT names the first row that does not have `length` atoms.  length is that of the file's
- * first row. */
+/* ERR_INPUT names the first row that does not have `length` atoms.  length: the number of atoms of
+ * the file's first row. */
 int supports_check_length(const struct supports *s, gidx length, const char *name);
 
-/* ERR_INPUT names the first row of a source without scores whose atoms do not ascend: without
- * scores all are equal, and of equal scores the smaller atom comes first (N.2). */
+/* ERR_INPUT names the first row of a source without scores whose atoms do not ascend.  Without
+ * scores all atoms of a row count as equal, and of equal scores the lower atom comes first
+ * (N.2). */
 int supports_check_order(const struct supports *s, const struct support_source *source);
 
 #endif

@@ -31,7 +31,7 @@ void planted_atom(const struct planted *g, idx atom, float *out, real *work)
   for (gidx i = 0; i < (gidx)g->d * g->p; i++) out[i] = (float)work[i];
 }
 
-/* work[2 d][p] <- the frame, then as many random vectors; all orthonormal. */
+/* work[2 d][p] <- the d vectors of the frame, then d random vectors; all are orthonormal. */
 static void start_basis(const struct planted *g, idx atom, const float *frame, real *work)
 {
   gidx count = (gidx)g->d * g->p;
@@ -72,8 +72,8 @@ static void support_even(const struct planted *g, gidx row, idx *atoms)
 }
 
 /* An octave of 1 .. 2^octaves - 1 is drawn uniformly, then a number in it, so that the density
- * falls as 1 / x.  The number is scaled to 0 .. k - 1.  If the row already has this atom, it gets
- * the next atom that it does not have. */
+ * falls as 1 / x.  The number is scaled to 0 .. k - 1.  If the row already has this atom, the next
+ * atom that it does not have is taken. */
 static void support_zipf(const struct planted *g, gidx row, idx *atoms)
 {
   uint64_t octaves = 1;

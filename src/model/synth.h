@@ -13,13 +13,13 @@
 
 /* Streams of random numbers (base/rng.h) of `seed` and `synth`, one per purpose. */
 enum random_stream {
-  STREAM_DRAW = 1, /* order in which seed goes through rows */
+  STREAM_DRAW = 1, /* the order in which `seed` visits rows */
   STREAM_ATOM,
   STREAM_START,
   STREAM_SUPPORT,
   STREAM_CODE,
   STREAM_NOISE,
-  STREAM_COUNT /* further tries for the same purpose add multiples of this */
+  STREAM_COUNT /* streams of further tries for the same purpose: plus multiples of this */
 };
 
 /* Rows that are sums of s planted atoms and noise,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Synthetic arrow systems of different sizes: most are well-conditioned, given shares are bad.
+ * Synthetic arrow systems of different sizes: most are well-conditioned, and given shares are
+ * indefinite or ill-conditioned.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *

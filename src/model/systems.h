@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "model/arrow.h"
 
-/* The sizes of the systems, and where the entries of each begin in the arrays of the batch: prefix
- * sums [count + 1] of the number named beside each. */
+/* The sizes of the systems, and where the entries of each system begin in the arrays of the batch.
+ * Each array after d and k has [count + 1] prefix sums; the comment beside it says of what. */
 struct systems_shape {
   gidx count;
   idx *d, *k;   /* [count] */
@@ -26,14 +26,15 @@ struct systems_shape {
  * or with which a sum overflows. */
 int systems_alloc(struct systems_shape *s, gidx count, struct arena *arena);
 int systems_measure(struct systems_shape *s, const char *name);
-/* The same for system a alone, after those before it. */
+/* The same for system a alone; the systems before it have been measured. */
 int systems_measure_one(struct systems_shape *s, gidx a, const char *name);
 
 /* Number of reals in the arrays of systems first .. end - 1. */
 gidx systems_reals(const struct systems_shape *s, gidx first, gidx end);
 
-/* The end of the run of systems from `first` on that is copied in one piece: at most SYSTEMS_PIECE
- * systems, and about a million numbers unless it is one system, and not beyond `end`. */
+/* Systems are copied in pieces.  Returns the end of the piece that begins with system `first`, at
+ * most `end`.  A piece has at most SYSTEMS_PIECE systems, and about a million numbers or a single
+ * system. */
 enum { SYSTEMS_PIECE = 1 << 14 };
 gidx systems_piece(const struct systems_shape *s, gidx first, gidx end);
 

@@ -20,8 +20,8 @@ struct cross {
   idx first, second;
 };
 
-/* A direction in which S is nearly singular, so that the data do not determine it.  It lists the
- * atoms with the largest parts of its squared norm, in falling order. */
+/* A direction in which S is nearly singular, so that the data do not determine it.  atom[] lists
+ * the atoms with the largest shares of its squared norm, in falling order. */
 enum { CARRIERS = 8, MAX_WEAK = 256 };
 struct weak_direction {
   real eigenvalue;
@@ -31,10 +31,12 @@ struct weak_direction {
 
 /* Eigenvalues of S from LAPACK; their bits are not guaranteed. */
 struct spectrum {
-  /* Which results there are; 0: not asked for, no LAPACK, or a failure (see why). */
+  /* Which results were computed; 0: not asked for, no LAPACK, or a failure (see `why`). */
   int has_inertia, has_values, has_vectors;
-  int info;         /* of the LAPACK routine that failed; 0: none did */
-  char why[256];    /* why results are missing, or which library computed them and what failed */
+  int info; /* of the LAPACK routine that failed; 0: none did */
+  /* the reason why results are missing; or the library that computed them, and the step that
+   * failed */
+  char why[256];
   idx n;            /* borders */
   real *eigenvalue; /* [n] ascending */
   idx inertia[3];   /* positive, negative, zero, from LDL' */

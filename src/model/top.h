@@ -3,8 +3,8 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * The order is strict and total over the rows of an atom.  So lists of parts of the rows can be
- * merged in any order, and give the list of all rows. */
+ * The order is strict and total over the rows of an atom.  So the lists of different parts of the
+ * rows can be merged in any order; the result is the list of all rows. */
 #ifndef MODEL_TOP_H
 #define MODEL_TOP_H
 
@@ -26,7 +26,8 @@ int top_init(struct top_rows *t, struct arena *arena, idx k, idx r);
  * the lower row. */
 int top_before(float a, gidx row_a, float b, gidx row_b);
 
-/* An atom has this code in a row that is not yet in its list; a code of 0 is ignored. */
+/* Add a row, which is not yet in the atom's list, and the atom's code in it.  A code of 0 is
+ * ignored. */
 void top_add(struct top_rows *t, idx atom, gidx row, float code);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reference is dense: the codes of latents that a row does not use are 0. */
+ * The reference uses dense matrices of codes; the codes of latents that a row does not use are
+ * 0. */
 #include "model/train.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@
 #include "model/encoder.h"
 #include "model/triad.h"
 
-enum { STREAM = 0x7453 }; /* of the random atoms */
+enum { STREAM = 0x7453 }; /* stream of the random atoms */
 
 gidx train_numbers(idx k, idx p, int array)
 {
@@ -161,8 +162,8 @@ static void codes_choose(struct dense_step *d, int of_dead)
   }
 }
 
-/* code[n][k] <- the largest positive scores of the batch; the threshold is updated by the last
- * one. */
+/* code[n][k] <- the largest positive scores of the batch; the smallest of these updates the
+ * threshold. */
 static int batch_choose(struct dense_step *d)
 {
   gidx most = batch_most(d->sizes->l0, d->n);
@@ -181,7 +182,8 @@ static void codes_decode(struct dense_step *d, const float *code, float *y, gidx
   triad_product(&product);
 }
 
-/* Add to the gradients what g, with rows `stride` apart, contributes through these codes. */
+/* Add to the gradients the contributions of g, the gradient of the reconstruction by these codes;
+ * rows of g are `stride` apart. */
 static void gradients_add(struct dense_step *d, const float *code, const float *g, gidx stride)
 {
   idx k = d->sizes->k, p = d->sizes->p, n = d->n;
@@ -203,7 +205,8 @@ static void rows_move(struct dense_step *d)
   d->x = d->moved;
 }
 
-/* The offset's gradient: rows are targets, and inputs of the encoder. */
+/* The gradient of the offset.  The offset is subtracted from rows both as targets and as inputs of
+ * the encoder. */
 static void offset_learn(struct dense_step *d)
 {
   idx k = d->sizes->k, p = d->sizes->p;
@@ -240,7 +243,8 @@ static int is_any_dead(const struct train_sizes *z, const struct train_state *s)
   return any;
 }
 
-/* Let the dead latents describe what is left: g <- factor (y + e). */
+/* Let the dead latents describe the error, and add their gradients; g <- factor (y + e), where y is
+ * the reconstruction by dead latents. */
 static void dead_add(struct dense_step *d, real error)
 {
   float factor = train_aux_factor(d->sizes, error);

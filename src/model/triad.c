@@ -13,7 +13,7 @@ float triad_nan(void)
   return value;
 }
 
-/* Make every NaN the same: processors keep the payload of different operands. */
+/* Give every NaN the same bits.  Processors differ in the operand whose NaN bits they keep. */
 static float settled(float x)
 {
   return isnan(x) ? triad_nan() : x;

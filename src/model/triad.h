@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The dense triad in f32: products forward and backward, and gradients of matrices; also with one
- * sparse side (N.40 to N.42).
+ * The dense triad in f32: products forward and backward, and gradients of matrices.  Also the same
+ * with one sparse matrix (N.40 to N.42).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -11,7 +11,7 @@
 
 #include "base/types.h"
 
-/* Rows of a chunk of (N.41); in a chunk a gradient is one chain. */
+/* Rows of a chunk of (N.41); inside a chunk each entry of a gradient is one chain. */
 enum { TRIAD_CHUNK = 1024 };
 
 /* 0x7FC00000: every NaN of a product or gradient has these bits. */
@@ -25,8 +25,8 @@ struct triad_weights {
   gidx in, out;
 };
 
-/* (N.40) y[m][n] <- bias + x[m][k] W; bias[n], or NULL: +0.  Rows of x and y are their strides
- * apart. */
+/* (N.40) y[m][n] <- bias + x[m][k] W; bias[n], or NULL: +0.  x_stride and y_stride: distance of two
+ * rows of x, and of y. */
 struct triad_product {
   const float *x;
   struct triad_weights w;
@@ -57,15 +57,15 @@ struct triad_lists {
   idx width;
 };
 
-/* (N.42) out[count][width] <- the product of the sparse rows with the matrix. */
+/* (N.42) out[count][width] <- the product of the sparse matrix with `matrix`. */
 void triad_sparse(const struct triad_lists *l, float *out);
 
-/* (N.42) Add the gradient to out[count][width].  List i is a column of the sparse matrix, and an
- * index is the number of a row of the batch. */
+/* (N.42) Add the gradient to out[count][width].  Here list i is a column of the sparse matrix, and
+ * `matrix` has the rows of the batch. */
 void triad_sparse_gradient(const struct triad_lists *l, float *out);
 
-/* (N.42) out[entries] <- for each entry of list i the product of rows[i], of rows[count][width],
- * with the entry's row of the matrix; l->value is not used. */
+/* (N.42) out[entries] <- for each entry of list i the inner product of row i of rows[count][width]
+ * and row index[entry] of the matrix.  l->value is not used. */
 void triad_dots(const struct triad_lists *l, const float *rows, float *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Roots and features outside of trees are tried in turn; children only if their parent fires.
- * Random numbers depend on positions alone, so untried children change nothing.  The only libm
- * function is sqrt. */
+ * Random numbers depend on positions alone, so untried children do not change other draws.  The
+ * only libm function is sqrt. */
 #include "model/world.h"
 
 #include <math.h>
@@ -22,13 +22,14 @@ enum {
   STREAM_EXCLUDE    /* which of several children stays */
 };
 
-/* The tail is tabulated at -8 .. 8 in steps of 1 / 256, each by two steps of Simpson's rule. */
+/* The upper tail of the normal distribution is tabulated at -8 .. 8 in steps of 1 / 256.  Each step
+ * is integrated by two steps of Simpson's rule. */
 enum { TAIL_HALF = 8 * 256, TAIL_COUNT = 2 * TAIL_HALF + 1, TAIL_STEPS = 256 };
 
 #define CORRELATION 0.1    /* standard deviation of a factor's entries */
-#define MOST_SHARED 0.99   /* most of a feature's variance that comes from the factors */
+#define MOST_SHARED 0.99   /* largest part of a feature's variance that comes from the factors */
 #define FIRST_MEAN 5.0     /* mean magnitude of the first feature */
-#define LAST_MEAN 4.0      /* and of the last */
+#define LAST_MEAN 4.0      /* mean magnitude of the last feature */
 #define MEAN_DEVIATION 0.5 /* deviations are |normal| with this mean and standard deviation */
 #define BIAS_NORM 0.5
 
@@ -86,7 +87,7 @@ static real exp_minus(real x)
   return 1 - x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5))));
 }
 
-/* The density at steps of h is a product of factors, which are a product themselves. */
+/* The density at multiples of h is updated by a factor, and this factor by `ratio`. */
 static void tail_fill(real *tail)
 {
   const real h = 1.0 / (2 * TAIL_STEPS), ratio = exp_minus(h * h);
@@ -115,7 +116,7 @@ static real tail_at(const real *tail, real z)
   return tail[i] + (at - i) * (tail[i + 1] - tail[i]);
 }
 
-/* The z such that a normal number is above it with this probability, by bisection. */
+/* The z that a normal number exceeds with this probability, by bisection. */
 static real tail_find(const real *tail, real probability)
 {
   enum { HALVINGS = 60 };
@@ -130,8 +131,8 @@ static real tail_find(const real *tail, real probability)
   return high;
 }
 
-/* The probability with which a feature must fire when its parent does.  It is corrected for
- * siblings, which exclude the feature, so that the feature fires as often as it should. */
+/* The probability with which a feature must fire when its parent does.  It is raised to compensate
+ * for siblings that exclude the feature, so that the feature fires with its own probability. */
 static real probability_given_parent(const struct world *w, idx feature)
 {
   idx parent = world_parent(w, feature);

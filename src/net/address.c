@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The folder is checked after it was made, because another user may have made it first. */
+ * mkdir() comes first, then the folder is checked, because another user may have made it. */
 #include "net/address.h"
 
 #include <errno.h>

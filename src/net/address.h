@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The address where a server listens: a socket in a folder of its user, with a lock file beside it,
- * or a port.
+ * The address where a server listens: a socket in a folder of the server's user, with a lock file
+ * beside the socket; or a TCP port.
  *
  * Floor: net. */
 #ifndef NET_ADDRESS_H
@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-enum { ADDRESS_BYTES = 100 }; /* of a path at most, so that all systems accept it for a socket */
+/* largest length of a path, so that all systems accept the path for a socket */
+enum { ADDRESS_BYTES = 100 };
 
 /* address[ADDRESS_BYTES + 1] <- where to listen.  listen: a path, or tcp:HOST:PORT; tcp:PORT
  * listens on this machine only.  NULL: the socket `live` in $XDG_RUNTIME_DIR/sagitta or
@@ -17,12 +18,14 @@ enum { ADDRESS_BYTES = 100 }; /* of a path at most, so that all systems accept i
  * port. */
 int address_find(const char *listen, char *address);
 
-/* Is it tcp:HOST:PORT?  And if so, can it only be reached from this machine? */
+/* address_is_tcp(): is the address tcp:HOST:PORT?  address_is_local(): can such an address be
+ * reached from this machine only? */
 int address_is_tcp(const char *address);
 int address_is_local(const char *address);
 
-/* Lock PATH.lock until address_free(), which removes nothing.  ERR_CREATE if another server has it:
- * binding alone would take over its socket without an error. */
+/* Lock the file PATH.lock until address_free(), which does not remove it.  ERR_CREATE if another
+ * server has the lock.  Without the lock, binding would take over the socket of that server without
+ * an error. */
 int address_lock(const char *path, int *lock);
 void address_free(int lock);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * accept4() replaces that of the C library: libzmq 4.3 ends the whole program if its own call finds
- * no descriptor (EMFILE), so any client could end the server by connecting often. */
+ * accept4() of this file replaces that of the C library.  libzmq 4.3 ends the whole program if
+ * accept4() fails with EMFILE, so any client could end the server by opening many connections. */
 #include "net/connections.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum { LEAST_LEFT = 16, PART_LEFT = 8 };
 
-static long most = INT32_MAX; /* descriptors of connections are below it */
+static long most = INT32_MAX; /* every descriptor of a connection is smaller */
 
 void connections_limit(void)
 {
@@ -25,7 +25,8 @@ void connections_limit(void)
 int accept4(int listener, void *address, void *bytes, int flags);
 int accept4(int listener, void *address, void *bytes, int flags)
 {
-  static const struct timespec pause = {.tv_nsec = 1000000}; /* pause: the listener stays ready */
+  /* 1 ms, since the listener stays ready for reading */
+  static const struct timespec pause = {.tv_nsec = 1000000};
   long got = syscall(SYS_accept4, listener, address, bytes, flags);
   int is_short = got < 0 && (errno == EMFILE || errno == ENFILE);
   if (got < most && !is_short) return (int)got;

@@ -88,8 +88,8 @@ static struct gate_key *recent_find(struct gate *gate, const char *key)
   return NULL;
 }
 
-/* A key that cannot be looked up is refused.  A key that was never known gets no entry: strangers,
- * who may have as many as they like, take none away. */
+/* A key that cannot be looked up is refused.  A key that was never known gets no entry.  Otherwise
+ * a stranger with many keys could replace the entries of known clients. */
 static int key_check(struct gate *gate, const char *key)
 {
   int is_known = 0;
@@ -133,7 +133,7 @@ static void refusal_log(struct gate *gate, const struct question *q)
            q->count > 3 ? q->frames[3] : "", gate->keys->folder, gate->refused);
 }
 
-/* From here on messages of the client carry its key. */
+/* If the client is allowed, its later messages carry its key. */
 static int answer_send(struct gate *gate, const struct question *q, const char *key, int allowed)
 {
   const char *const texts[] = {

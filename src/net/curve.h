@@ -5,8 +5,8 @@
  * Floor: net.  Texts of keys have KEY_BYTES + 1 bytes.  ERR_DEVICE without a ZeroMQ that has CURVE.
  *
  * ZeroMQ asks at an address inside the process, inproc://zeromq.zap.01, about each client that has
- * proved to have the secret of its key.  If nobody answers there, it lets every client in.  So the
- * gate is opened before the socket, and closed after it. */
+ * proved to have the secret of its key.  If nothing listens there, ZeroMQ lets every client in.  So
+ * the gate is opened before the socket, and closed after it. */
 #ifndef NET_CURVE_H
 #define NET_CURVE_H
 
@@ -18,30 +18,31 @@ int curve_make(char *public, char *secret);
 /* The public key of a secret key.  ERR_INPUT: it is no key. */
 int curve_public(char *public, const char *secret);
 
-/* A key of a client that was known when it was last looked up, or once before. */
+/* The result of looking up a client's key.  Only keys that were known at least once have an
+ * entry. */
 enum { GATE_KEYS = 256 };
 struct gate_key {
   char key[KEY_BYTES + 1];
   int is_known;
-  double looked; /* when it was last looked up, in seconds */
+  double looked; /* time of the last lookup, in seconds */
 };
 
 struct gate {
   const struct keys *keys; /* borrowed */
   void *socket;
-  double warned;    /* when a refusal was last logged; at most once a minute */
+  double warned;    /* time of the last logged refusal; at most one per minute is logged */
   unsigned refused; /* so far */
   struct gate_key recent[GATE_KEYS];
-  unsigned n_recent; /* entries are used in turn */
+  unsigned n_recent; /* number of entries that were made; old entries are replaced in turn */
 };
 
-/* Answer questions in this context.  Set the socket up as a server with these keys, before it is
- * bound. */
+/* Prepare to answer ZeroMQ's questions in `context`, and make `socket` a CURVE server with these
+ * keys.  Call it before the socket is bound. */
 int gate_open(struct gate *gate, void *context, void *socket, const struct keys *keys);
 /* Answer the questions that were asked; never waits. */
 int gate_answer(struct gate *gate);
 void gate_close(struct gate *gate);
-/* Is a client's key known?  The lookup is at most a second old.  NULL is no key. */
+/* Is a client's key known?  A lookup is used for at most a second.  Returns 0 if key is NULL. */
 int gate_knows(struct gate *gate, const char *key);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files are made with O_EXCL; checks are of the opened file, not of its name. */
+ * Files are made with O_EXCL; rights are checked on the opened file, not by its name. */
 #include "net/keys.h"
 
 #include <dirent.h>
@@ -73,7 +73,8 @@ static int key_load(const char *path, int is_secret, char key[KEY_BYTES + 1], in
 {
   char text[KEY_BYTES + 2] = "";
   struct stat s;
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it does not wait for a pipe */
+  /* O_NONBLOCK: open() does not wait if the file is a pipe */
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   ssize_t n = read(file, text, sizeof text);
   int failed = fstat(file, &s) != 0;
@@ -103,8 +104,9 @@ static int is_public(const char *name)
   return n > 4 && name[0] != '.' && strcmp(name + n - 4, ".pub") == 0;
 }
 
-/* Read all keys of clients: *count <- how many there are, or equal `wanted`.  Files that are no
- * key, or were just removed, are errors if wanted is NULL, and skipped otherwise. */
+/* Read all files of clients' keys.  wanted NULL: *count <- the number of keys, and a file that has
+ * no key or was just removed is an error.  Otherwise *count <- the number of keys that equal
+ * `wanted`, and such files are skipped. */
 static int clients_read(const char *clients, DIR *all, const char *wanted, int *count)
 {
   const struct dirent *entry;
@@ -121,7 +123,8 @@ static int clients_read(const char *clients, DIR *all, const char *wanted, int *
   return OK;
 }
 
-/* *count <- how many keys of clients there are, or how many equal `wanted` unless that is NULL. */
+/* *count <- the number of clients' keys; if wanted is not NULL, the number of keys that equal
+ * `wanted`. */
 static int clients_count(const char *folder, const char *wanted, int *count)
 {
   char clients[PATH_BYTES];

@@ -5,7 +5,7 @@
  * characters:
  *
  *     server.secret     of the server
- *     server.pub        what clients know the server by
+ * server.pub        public key by which clients identify the server
  *     client.secret     of a client
  *     clients/NAME.pub  a client that may connect; the first is client.pub
  *
@@ -27,8 +27,8 @@ int keys_make(const char *folder);
  * a file is no key, or no client may connect.  ERR_IO. */
 int keys_read(struct keys *keys, const char *folder);
 
-/* *is_known <- is the key in a file of clients/ now?  So clients can be added and removed while the
- * server runs. */
+/* *is_known <- 1 if a file of clients/ has the key now.  The folder is read in each call, so
+ * clients can be added and removed while the server runs. */
 int keys_find(const struct keys *keys, const char *client, int *is_known);
 
 #endif

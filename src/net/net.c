@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A ROUTER socket, which puts a frame with the client's name before each message.  In a build
+ * A ROUTER socket, which adds a frame with the client's name in front of each message.  In a build
  * without ZeroMQ no function after net_check() is called. */
 #include "net/net.h"
 
@@ -39,7 +39,7 @@ static int number_set(struct net *net, int option, int value)
   return OK;
 }
 
-/* Only this user may connect to the path, whoever may enter its folder. */
+/* Only this user may connect to the path, even if others may enter its folder. */
 static int socket_bind(struct net *net, const char *path)
 {
   char endpoint[4200];
@@ -57,7 +57,8 @@ static int port_bind(struct net *net, const char *address)
   char endpoint[sizeof net->address];
   size_t bytes = sizeof endpoint;
   if (strchr(address, '[')) TRY(number_set(net, ZMQ_IPV6, 1));
-  TRY(number_set(net, ZMQ_TCP_KEEPALIVE, 1)); /* connections of machines that are gone end */
+  /* connections to machines that have disappeared are closed */
+  TRY(number_set(net, ZMQ_TCP_KEEPALIVE, 1));
   snprintf(endpoint, sizeof endpoint, "tcp://%s", address + 4);
   CHECK(zmq_bind(net->socket, endpoint) == 0, ERR_CREATE,
         "cannot accept clients at '%s': %s: give --listen another port, and of this machine an "
@@ -150,7 +151,7 @@ int net_receive(struct net *net, struct net_message *message, int *is_there)
   if (bytes > NET_PEER_BYTES) FAIL(ERR_INTERNAL, "a client's name has %zu bytes", bytes);
   memcpy(message->peer.name, zmq_msg_data(&net->received), bytes);
   message->peer.bytes = (unsigned char)bytes;
-  if (!more) return OK; /* no frame at all */
+  if (!more) return OK; /* the message has no frame after the name */
   TRY(frame_receive(net, &more, &there));
   message->frames = 1;
   if (net->gate.socket)
@@ -161,13 +162,13 @@ int net_receive(struct net *net, struct net_message *message, int *is_there)
   return OK;
 }
 
-/* What is freed when the transport has sent a message. */
+/* Freed when the transport has sent or lost a message. */
 struct sent {
   struct unread *unread;
   gidx bytes;
 };
 
-/* Called by any thread, when a message was sent or lost. */
+/* Any thread may call this: the transport does, when a message was sent or lost. */
 static void data_free(void *data, void *hint)
 {
   struct sent *sent = hint;
@@ -199,8 +200,9 @@ static int peer_begin(struct net *net, const struct net_peer *peer)
   return got;
 }
 
-/* With EAGAIN and EHOSTUNREACH the reply is lost.  The transport learns only now and then, or when
- * asked for events, what peers have read: a peer that seems slow may have read all. */
+/* If sending fails with EAGAIN or EHOSTUNREACH, the reply is lost.  The transport finds out only
+ * from time to time, or when it is asked for events, what peers have read.  So a peer that seems
+ * slow may have read everything. */
 int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes,
              struct unread *unread, int *is_lost)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages between this process and its clients, by ZeroMQ: one frame each.
+ * Messages between this process and its clients, by ZeroMQ.  Each message has one frame.
  *
  * Floor: net, above base; the only user of zmq.h.  One thread at a time may use a struct net.
  *
- * A client that does not read loses replies beyond a limit; nothing waits for it.  Connections
- * leave some file descriptors to the program (connections.h).  A build without ZeroMQ has only
- * net_check(), which says how to get it. */
+ * A client that does not read loses replies beyond a limit; nothing waits for it.  The number of
+ * connections is limited, so that some file descriptors remain for the program (connections.h).  In
+ * a build without ZeroMQ all functions that return a status fail; the message says how to get
+ * ZeroMQ. */
 #ifndef NET_NET_H
 #define NET_NET_H
 
@@ -18,9 +19,10 @@ struct net; /* net.c */
 struct net_options {
   const char *address;     /* a path, or tcp:HOST:PORT (address.h); borrowed */
   const struct keys *keys; /* of the clients that may connect by TCP; NULL: all may; borrowed */
-  gidx message_bytes;      /* most bytes of a received message; a longer one ends its connection */
-  int requests;            /* most requests of one client that wait to be received */
-  int replies;             /* most replies that wait for one client */
+  /* largest size of a received message; a longer message ends its connection */
+  gidx message_bytes;
+  int requests; /* largest number of requests of one client that wait to be received */
+  int replies;  /* largest number of replies that wait for one client */
 };
 
 /* The client that a message is from, or a reply is for. */
@@ -45,7 +47,7 @@ int net_check(void);
 /* Accept clients at a path, in an existing folder, where only this user may connect; or at a port.
  * ERR_CREATE. */
 int net_open(struct net **net, const struct net_options *options);
-/* Replies in progress get a second to be sent. */
+/* Close the socket.  Replies that are not yet sent have one second to be sent. */
 void net_close(struct net *net);
 
 /* The address where it listens; for port 0 it has the port that was chosen. */
@@ -57,9 +59,9 @@ int net_wait(struct net *net, int wake, int milliseconds);
 /* The next message, if there is one: *is_there.  Never waits. */
 int net_receive(struct net *net, struct net_message *message, int *is_there);
 
-/* Send data[bytes] from malloc(), which is freed afterwards.  Until the client has taken the bytes,
- * they count in `unread`, unless that is NULL.  *is_lost <- 1: the client is gone, or too many
- * replies wait for it. */
+/* Send data[bytes] from malloc(), which is freed afterwards.  Until the transport has sent or lost
+ * the bytes, they count in `unread`, unless that is NULL.  *is_lost <- 1: the client is gone, or
+ * too many replies wait for it. */
 int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes,
              struct unread *unread, int *is_lost);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clients of a server for benchmarks, each with a connection of its own.
+ * Clients for benchmarks of a server.  Each client has its own connection.
  *
  * Floor: net.  One thread at a time may use them. */
 #ifndef NET_NET_CLIENTS_H

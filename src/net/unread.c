@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each has a count of replies, and a count of users, one of which is its owner; the last user frees
- * it. */
+ * Each struct counts replies, and users: its owner, and each reply.  The last user frees it. */
 #include "net/unread.h"
 
 #include <stdatomic.h>

@@ -10,13 +10,15 @@
 
 struct unread; /* unread.c */
 
-/* A count for one client.  Its replies also count in `all`, which must outlive it, unless that is
- * NULL.  Returns NULL if there is no memory. */
+/* A count for one client.  If `all` is not NULL, its replies also count in `all`, which must
+ * outlive it.  Returns NULL if there is no memory. */
 struct unread *unread_make(struct unread *all);
-/* The owner needs it no longer: it is freed when no reply counts in it.  NULL is allowed. */
+/* The owner no longer needs the count.  It is freed as soon as no reply counts in it.  NULL is
+ * allowed. */
 void unread_free(struct unread *u);
 
-/* A reply is sent; a reply was read, or lost. */
+/* unread_add(): a reply of `bytes` bytes is handed to the transport.  unread_remove(): the
+ * transport has sent or lost it. */
 void unread_add(struct unread *u, gidx bytes);
 void unread_remove(struct unread *u, gidx bytes);
 
