@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The bytes of which artifact_sha256 is the hash, as two plain files, so that a user can hash them
- * with any program.
+ * Write the bytes from which artifact_sha256 is computed to two plain files, so that a user can
+ * hash them with any program.
  *
  * Floor: io.  Used by rank 0 alone; not collective. */
 #ifndef IO_ARTIFACT_DUMP_H
@@ -12,8 +12,8 @@
 struct artifact_path {
   char path[2][4096];
 };
-/* Claim both files (place.h).  ERR_CREATE: a file cannot be written, exists while force is 0, or
- * has a name that is reserved for results and the files beside them. */
+/* Claim both files (place.h).  ERR_CREATE: a file cannot be written, a file exists and force is 0,
+ * or its name is reserved for results and the files beside them. */
 int artifact_dump_claim(struct artifact_path *place, const char *path, int force);
 /* Write the bytes that were hashed: the artifact's text, and the atoms' texts one after another.  A
  * file under its final name is complete.  ERR_CREATE, ERR_IO. */

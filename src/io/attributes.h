@@ -4,11 +4,12 @@
  *
  * Floor: io.  Not collective.
  *
- * The attribute `attributes_sha256` of "/" is the hash of all attributes outside /run; that of
- * "/run" is the hash of those inside.  Attributes are sorted by path, then by name, byte by byte.
- * What is hashed of each attribute is its path, a zero byte, its name, a zero byte, and its items:
- * a text of variable length followed by a zero byte, any other item as it is stored.  The hash
- * leaves itself out. */
+ * The attribute `attributes_sha256` of "/" is the hash of all attributes outside /run.  The
+ * attribute `attributes_sha256` of "/run" is the hash of all attributes in /run.  Attributes are
+ * sorted by path, then by name, byte by byte.  The hashed bytes of an attribute are the path of its
+ * object, a zero byte, its name, a zero byte, and its items: a text of variable length followed by
+ * a zero byte, any other item as it is stored.  Both attributes `attributes_sha256` are left
+ * out. */
 #ifndef IO_ATTRIBUTES_H
 #define IO_ATTRIBUTES_H
 
@@ -16,7 +17,7 @@
 
 /* Write both hashes, as the last step of writing a file. */
 int attributes_digest(const struct h5_file *f);
-/* ERR_INPUT: a hash is missing, or differs from that of the attributes. */
+/* ERR_INPUT: a hash is missing, or the attributes have another hash. */
 int attributes_check(const struct h5_file *f);
 
 /* Is this attribute a hash of attributes, or of a dataset? */

@@ -104,7 +104,7 @@ void attribution_output_close(struct attribution_output *f)
   free(f->value);
 }
 
-/* Open an array of one dimension, and set its length. */
+/* Open an array, which must have one dimension and this type. */
 static int vector_open(struct attribution_input *f, const char *object, enum h5_type type,
                        struct h5_array *a)
 {

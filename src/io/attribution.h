@@ -23,16 +23,16 @@ struct attribution_output {
   struct result_file result;
   struct attribution_shape shape;
   struct h5_array indptr, indices, data, sum, sequence;
-  gidx *start, *column; /* of the block being written; both and value: owned */
+  gidx *start, *column; /* of the block being written; start, column and value are owned */
   float *value;
   gidx start_room, column_room, value_room;
 };
 int attribution_output_create(struct attribution_output *f, const char *path,
                               const struct attribution_shape *shape);
-/* Write the next rows, with sequence[rows] and sum per pair, and the next top->k pairs. */
+/* Write the next rows with sequence[rows], and the next top->k pairs with sum[top->k]. */
 int attribution_output_write(struct attribution_output *f, gidx rows, const gidx *sequence,
                              const real *sum, const struct top_rows *top);
-/* What is known after the last row. */
+/* Values that are complete after the last row. */
 struct attribution_ending {
   const real *mean; /* [k] */
   real error;
@@ -45,7 +45,7 @@ int attribution_output_finish(struct attribution_output *f, const struct attribu
 /* Give back what an unfinished file holds; safe on a zeroed struct. */
 void attribution_output_close(struct attribution_output *f);
 
-/* Such a file open for reading single lists. */
+/* An open attribution.h5, from which single lists are read. */
 struct attribution_input {
   char *name; /* owned */
   struct h5_file h5;
@@ -54,7 +54,7 @@ struct attribution_input {
   gidx n, pairs;
   idx heads, k, top;
   struct identity inputs;
-  gidx *source; /* [top]; both: owned */
+  gidx *source; /* [top]; source and value are owned */
   float *value;
 };
 /* A folder stands for its attribution.h5.  Call attribution_input_close() also after a failure.

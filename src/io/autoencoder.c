@@ -147,7 +147,7 @@ static int form_find(struct autoencoder *a, int which, struct form *form)
   return OK;
 }
 
-/* *found <- the tensor with a name.  All tensors must have the same type. */
+/* *found <- the tensor with this name.  ERR_INPUT: there is none. */
 static int tensor_get(struct autoencoder *a, const char *name, const struct tensor **found)
 {
   char list[256] = "";
@@ -173,7 +173,7 @@ static int type_check(const struct autoencoder *a, const struct tensor *t, const
   return OK;
 }
 
-/* *out <- the values of a tensor of `count` values, from the arena. */
+/* *out <- the `count` values of a tensor, in the arena. */
 static int values_read(struct autoencoder *a, const struct tensor *t, gidx count, float **out)
 {
   struct flat_file view = a->file;
@@ -227,8 +227,8 @@ static int matrix_read(struct autoencoder *a, const char *name, int turned, floa
   return OK;
 }
 
-/* Set the numbers of atoms and columns, from the shape of the decoder.  The length of the mean
- * shows which of its dimensions is which. */
+/* Set the numbers of atoms and columns, from the shape of the decoder.  The mean has one entry per
+ * column, which shows if the decoder is transposed. */
 static int shape_find(struct autoencoder *a, const struct form *form)
 {
   const struct tensor *decoder, *mean;
@@ -280,8 +280,8 @@ static int is_of_form(const struct form *form, const char *name)
   return !strcmp(form->architecture, "AutoEncoderTopK") && !strcmp(name, "threshold");
 }
 
-/* Refuse tensors that no form knows, because what they compute would be lost.  Tensors of integers
- * are accepted: they only count steps and codes. */
+/* Refuse tensors that the form does not have, because what they compute would be lost.  Tensors of
+ * integers are accepted: they only count steps and codes. */
 static int tensors_check(const struct autoencoder *a, const struct form *form)
 {
   for (gidx i = 0; i < a->tensors.count; i++) {
@@ -315,7 +315,7 @@ static int threshold_read(struct autoencoder *a, const char *name)
   return OK;
 }
 
-/* *top <- the fixed number of codes per row, if the class has one.  The setting has two names. */
+/* *top <- the fixed number of codes per row, if the class has one.  The setting has three names. */
 static int top_find(const struct autoencoder *a, const char *key, int is_needed, gidx *top)
 {
   const char *const names[] = {key, "activation_fn_kwargs.k", "max_iterations"};

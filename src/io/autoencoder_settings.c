@@ -96,7 +96,7 @@ static int is_known(const char *list, const char *name)
   return 0;
 }
 
-/* A setting that is off needs no warning. */
+/* A setting that is off needs no warning; nor does an object, or an item of a list. */
 static int is_off(const struct setting *of)
 {
   static const char *const words[] = {"false", "null", "none", ""};
@@ -137,7 +137,8 @@ static int reshape_check(const struct settings *s)
   return OK;
 }
 
-/* Refuse an autoencoder that predicts activations of another place in the model than its rows. */
+/* Refuse an autoencoder that does not reconstruct its rows, but predicts activations from another
+ * place in the model. */
 static int targets_check(const struct settings *s)
 {
   static const char *const pairs[][2] = {{"hook_name", "hook_name_out"},
@@ -183,8 +184,8 @@ static int activation_find(const struct settings *s, const char **name)
   return OK;
 }
 
-/* If no class is given, it is an old "standard" autoencoder.  Check that the settings can be of
- * one. */
+/* If the settings give no class, the autoencoder is an old one of class "standard".  Check that the
+ * settings can belong to such an autoencoder. */
 static int classless_check(const struct settings *s)
 {
   CHECK(settings_find(s, "d_in") || settings_find(s, "d_sae"), ERR_INPUT,

@@ -13,9 +13,9 @@
  * "saelens", "sparsify" or another. */
 int autoencoder_settings_check(const struct settings *s, const char *program);
 
-/* *name <- the class of the autoencoder that `program` builds from the settings; NULL: they do not
- * say.  ERR_INPUT: the activation function is not known, or belongs to another class; or the
- * autoencoder predicts other values than its rows. */
+/* *name <- the class of the autoencoder that `program` builds from the settings; NULL: the settings
+ * do not name it.  ERR_INPUT: the activation function is not known, or belongs to another class, or
+ * the autoencoder does not reconstruct its rows. */
 int autoencoder_class_find(const struct settings *s, const char *program, const char **name);
 
 /* *factor <- the factor: the program multiplies activations by it before it encodes them, and

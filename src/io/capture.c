@@ -26,8 +26,8 @@ static int queries_find(struct capture_input *c)
   return capture_sequences_read(&c->h5, &c->arena, "/q_start", s->n, &s->sequences, &c->start);
 }
 
-/* Find where the positions of each sequence begin.  If the file does not say it, they begin where
- * its queries begin. */
+/* Find where the positions of each sequence begin.  Without /kv_start, a single sequence has all
+ * positions; of several sequences, each has positions where it has queries. */
 static int positions_find(struct capture_input *c)
 {
   gidx n = c->k.shape[0], sequences = c->source.sequences;
@@ -62,8 +62,9 @@ static gidx seen_from(const struct capture_input *c, gidx sequence)
 }
 
 /* Check that the blocks of a sequence are in the pool and cover its length.  No block that its
- * queries see may occur twice.  Earlier positions may all have the same block, because a server may
- * have freed theirs.  owner[blocks]: 1 + the last entry of the whole table that named the block. */
+ * queries see may occur twice.  A block of earlier positions may occur again, because a server may
+ * have freed and reused it.  owner[blocks]: 1 + the last entry of the whole table that named the
+ * block. */
 static int table_check(const struct capture_input *c, gidx sequence, gidx blocks, gidx *owner)
 {
   gidx length = c->length[sequence], needed = ceil_div(imax(length, 0), c->block), seen;
@@ -171,7 +172,8 @@ static int shapes_check(struct capture_input *c)
   return OK;
 }
 
-/* In a walk, scores are multiplied by these factors as floats (N.27), so none may round to 0. */
+/* Scores are multiplied by these factors in float32 (N.27), where each must be positive and
+ * finite. */
 static int factors_check(const struct capture_input *c)
 {
   const struct attention *a = &c->source.attention;
@@ -187,8 +189,8 @@ static int factors_check(const struct capture_input *c)
   return OK;
 }
 
-/* The names that other programs give to these attributes.  A file with one is refused: ignoring it
- * would change every weight. */
+/* The names that other programs give to these attributes.  A file with such an attribute is
+ * refused, because ignoring it would change every weight. */
 static int names_check(const struct capture_input *c)
 {
   static const struct {
@@ -347,8 +349,8 @@ static void cells_describe(struct capture_input *c, int is_pool)
                                            .read = cells_all_read};
 }
 
-/* Refuse a capture of another mixer: its rows depend on states, which reading in pieces would have
- * to keep. */
+/* Refuse a capture of another mixer: its rows depend on states, which would have to be kept from
+ * one piece to the next. */
 static int mixer_check(const struct capture_input *c)
 {
   char mixer[64];

@@ -16,13 +16,15 @@ struct capture_input {
   struct h5_file h5;
   struct h5_array q, k, v, token;
   struct arena arena;
-  gidx *start, *kv_start; /* [sequences + 1] first query, first key and value position */
+  gidx *start, *kv_start; /* [sequences + 1] start: first query; kv_start: first position of keys
+                           * and values */
   gidx *length;           /* [sequences] */
   idx *table;             /* [sequences][width], NULL without a pool */
   gidx width;
   idx block;                /* positions in a block of the pool */
   float *block_k, *block_v; /* one block */
-  idx *used;                /* [blocks] positions that each block of the pool has at most */
+  idx *used;                /* [blocks] the most positions that a sequence has in each block of the
+                             * pool */
   /* [heads], [kv_heads] the largest squared norms read so far (io/capture_size.h) */
   real *q_square, *k_square;
 };
@@ -32,7 +34,8 @@ struct capture_input {
  * names the place. */
 int capture_input_open(struct capture_input *c, const char *name);
 void capture_input_close(struct capture_input *c);
-/* Do the sequences of an open file fit its queries, keys and values?  As capture_input_open(). */
+/* Check that the sequences of an open file fit its queries, keys and values.  Errors: as for
+ * capture_input_open(). */
 int capture_file_check(const struct h5_file *f);
 
 #endif

@@ -9,11 +9,12 @@
 #include "base/memory.h"
 #include "io/h5/h5.h"
 
-/* Open an array of floats; rank 0: any.  shape is for the message. */
+/* Open an array of floats of this rank; rank 0 accepts any rank.  shape is for the message. */
 int capture_floats_open(const struct h5_file *f, const char *object, int rank, const char *shape,
                         struct h5_array *a);
-/* *values, an idx * or a gidx * as `as` says, <- a whole array of integers of rank 1 or 2, in the
- * arena.  The caller closes *a, also after a failure. */
+/* *values <- a whole array of integers of rank 1 or 2, in the arena.  values points to an idx * if
+ * `as` is TYPE_I32, and to a gidx * if it is TYPE_I64.  The caller closes *a, also after a
+ * failure. */
 int capture_integers_read(const struct h5_file *f, struct arena *arena, const char *object,
                           int rank, enum h5_type as, struct h5_array *a, void *values);
 /* *start <- [*sequences + 1] of an object, ascending from 0 to n.  Without the object
@@ -30,7 +31,7 @@ int capture_text_read(const struct h5_file *f, const char *name, char *text, int
 /* text[capacity] <- the attribute `mixer`, the kind of layer that was captured; "attention" if
  * there is none. */
 int capture_mixer_read(const struct h5_file *f, char *text, int capacity);
-/* The same for a capture given by name. */
+/* The same, for a capture that is given by name. */
 int capture_mixer_find(const char *name, char *text, int capacity);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A chunk has as many blocks of the pool as fit into a megabyte, but not more than the capture
- * has. */
+ * A chunk has as many blocks of the pool as fit into a megabyte, but at least one, and no more than
+ * the pool can have. */
 #include "io/capture_output.h"
 
 #include <stdlib.h>

@@ -16,13 +16,13 @@ struct capture_shape {
   enum h5_type q, k, v; /* F32, F16 or BF16 */
   gidx n, positions;    /* queries; positions of all sequences */
   idx size;             /* positions of a block */
-  gidx least, most;     /* blocks of the pool */
+  gidx least, most;     /* the smallest and the largest possible number of blocks of the pool */
 };
 
 struct capture_output {
   struct result_file result;
-  struct h5_array q, token, k, v; /* k, v: as many blocks as are written */
-  uint16_t *half;                 /* [room] what is written, as 16-bit floats; owned */
+  struct h5_array q, token, k, v; /* k and v get longer with each block that is written */
+  uint16_t *half;                 /* [room] values to be written, as 16-bit floats; owned */
   gidx room;
 };
 /* Create a capture.  ERR_CREATE also if the file system lacks space for its queries, its tokens and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the checks of a file's contents share.
+ * Functions and structs that the checks of all kinds of files share.
  *
- * Floor: io; included by verify.c and by the files of kinds.
+ * Floor: io; included by verify.c and by the file of each kind (schema.h).
  *
  * file_verify() reads every byte and compares types and shapes with the tables of schema.h.  Then
  * the check of each kind looks at the contents: ERR_INPUT names the first place where a promise of
@@ -35,10 +35,10 @@ struct verify {
   struct h5_file *file;
   FILE *out;   /* gets a line for each check that passed; or NULL */
   int is_ours; /* written by Sagitta, so that all promises are checked */
-  int leaves;  /* leaves the hashes of supports' entries to supports_check(), which reads these
+  int leaves;  /* 1: the hashes of supports' entries are left to supports_check(), which reads these
                 * entries anyway */
-  const struct support_counts *counts; /* counts of the entries of supports if these were checked
-                                        * already and are skipped here; else NULL */
+  const struct support_counts *counts; /* counts of entries of supports that were checked already
+                                        * and are skipped here; NULL: none is skipped */
   const struct verify_taker *taker;    /* NULL: none */
   char kind[32];                       /* of file; empty when foreign */
   struct dimensions dims;

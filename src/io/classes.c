@@ -128,8 +128,8 @@ int classes_read(struct classes *c, const struct h5_file *file, idx k)
   return status;
 }
 
-/* Files of Sagitta have no empty class, and the atoms of each class are in ascending order.  Check
- * it. */
+/* Check that no class is empty, and that the atoms of each class ascend, as in all files of
+ * Sagitta. */
 static int ours_check(const struct lists *l, const char *path)
 {
   for (gidx c = 0; c < l->count; c++) {

@@ -17,9 +17,9 @@ extern const struct file_kind classes_kind;
 int classes_write(const char *path, const struct classes *c, gidx lower_bound,
                   const struct identity *inputs, const struct run_fact *facts, int n_facts);
 
-/* Read /class_offsets and /class_atoms, which may list the atoms of a class in any order, into *c,
- * where they ascend.  ERR_INPUT: these are not classes of k atoms, an atom occurs twice, or /color
- * exists and disagrees. */
+/* Read /class_offsets and /class_atoms into *c.  The file may list the atoms of a class in any
+ * order; in *c they ascend.  ERR_INPUT: these are not classes of k atoms, an atom occurs twice, or
+ * /color exists and disagrees. */
 int classes_read(struct classes *c, const struct h5_file *file, idx k);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A chunk is damaged if HDF5 or its checksum refuses it, or if its hash differs.  Files before
- * format version 4 have no hashes of chunks; there only the hash of the whole dataset can
- * differ. */
+ * format version 4 have no hashes of chunks; in them only HDF5 and its checksums show a damaged
+ * chunk. */
 #include "io/damage.h"
 
 #include <stdio.h>
@@ -15,8 +15,8 @@
 #include "io/h5/listing.h"
 
 enum { LINES_MOST = 16 /* lines per dataset */, PIECE_BYTES = 1 << 20 };
-/* The most chunks of a file.  A file with more is made to keep the program busy forever: 10^9 rows
- * of 64 codes have only 244,141 chunks. */
+/* The most chunks of a file.  A file with more chunks is not searched, since it can only be meant
+ * to keep the program busy: 10^9 rows of 64 codes have only 244,141 chunks. */
 enum { CHUNKS_MOST = 1 << 24 };
 
 /* A dataset whose chunks are read. */
@@ -24,7 +24,8 @@ struct reading {
   const struct verify *v;
   const struct h5_array *a;
   const unsigned char *leaves; /* the hash of each unit; NULL: not known */
-  gidx unit;                   /* entries that are read together: those of a chunk */
+  gidx unit;                   /* entries that are read together: a chunk, or without chunks about a
+                                * megabyte */
   gidx begin, runs; /* first entry of the current run of damaged chunks, -1: none; number of runs */
 };
 
@@ -68,7 +69,8 @@ static void run_write(const struct reading *r, gidx first, gidx last, char *text
              (long long)rows[1]);
 }
 
-/* A run of bad chunks ends before entry `end`. */
+/* End the current run of damaged chunks before entry `end`, and report it; do nothing if there is
+ * no run. */
 static void run_end(struct reading *r, gidx end, struct damage *d)
 {
   char text[256];
@@ -140,7 +142,7 @@ int damage_locate(const struct verify *v, int status)
   int listed = h5_list(v->file, &list);
   for (gidx i = 0; i < list.count && !listed; i++)
     if (list.entries[i].kind == ENTRY_DATASET && dataset_read(v, list.entries[i].path, &d))
-      status_clear(); /* its header, which the message is about, or it is no array */
+      status_clear(); /* its header is damaged, as `why` says, or it is no array */
   h5_listing_free(&list);
   status_clear();
   CHECK(d.bad, status, "%s", why);

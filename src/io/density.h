@@ -8,10 +8,12 @@
 
 #include "base/memory.h"
 
-/* What a supports.h5 says of its atoms. */
+/* What a supports.h5 says about its atoms. */
 struct density {
-  gidx *rows;          /* [k] rows in whose support the atom is; of the arena; NULL: not known */
-  uint64_t dictionary; /* hash of the dictionary that the rows were encoded with; 0: not said */
+  gidx *rows;          /* [k] number of rows in whose support the atom is; in the arena; NULL: not
+                        * known */
+  uint64_t dictionary; /* hash of the dictionary that the rows were encoded with; 0: the file does
+                        * not give it */
 };
 /* d->rows <- NULL if there is no such file, or if it is incomplete, has another number of atoms, or
  * was written by another program.  ERR_IO, ERR_INPUT: the file exists and cannot be read. */

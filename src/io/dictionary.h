@@ -18,10 +18,10 @@ struct dictionary_input {
   const char *file;          /* borrowed: the name without /path */
   real *mean;                /* [p]; NULL: rows are not centred; owned */
   int nonnegative;           /* the file says that its atoms are for nonnegative codes */
-  idx rounds, top_s;         /* routing rounds and atoms per row with which it was fitted; 0: not
-                              * said */
-  real norm;                 /* of the median row of the fit after subtracting the mean; 0: not
-                              * said */
+  idx rounds, top_s;         /* routing rounds and atoms per row of its fit; 0: the file does not
+                              * give them */
+  real norm;                 /* norm of the median row of the fit after the mean is subtracted; 0:
+                              * the file does not give it */
   struct input_array *input; /* owned */
 };
 /* Open a dictionary of shape (K, P) or (K, d, P), d = 1..MAX_FRAME, by name; the default path is

@@ -20,7 +20,7 @@ struct diff {
   int differs;
 };
 
-/* A difference ends the walk: print it. */
+/* Print a difference, and note it, which ends the comparison. */
 #define DIFFER(d, ...)                                                                             \
   do {                                                                                             \
     if ((d)->out) text_print((d)->out, __VA_ARGS__);                                               \
@@ -39,7 +39,7 @@ static void difference_begin(const struct diff *d, const char *what, const char 
   json_text(d->json, "object", object);
 }
 
-/* Write the JSON of an item that is a text in both files. */
+/* Write the JSON of a difference between two texts, such as types or shapes. */
 static void texts_json(const struct diff *d, const char *what, const char *object, const char *a,
                        const char *b)
 {
@@ -170,8 +170,8 @@ typedef int visit_pair(struct diff *d, const char *object, const struct h5_entry
 
 /* Visit the pairs of two sorted lists until the first difference; an entry of only one list is a
  * difference.  object: NULL for lists of objects, or the object whose attributes are listed.  Of
- * objects, /run and /hashes are skipped.  Of attributes, marks of input files are skipped; so are
- * hashes in Sagitta's files, because the data that they describe are compared. */
+ * objects, /run and /hashes are skipped.  Of attributes, marks of input files and hashes are
+ * skipped if Sagitta wrote both files; the data that the hashes describe are compared. */
 static int lists_merge_by_path(struct diff *d, const char *object, const struct h5_listing *a,
                                const struct h5_listing *b, visit_pair *visit)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An encoder is five datasets and some attributes.  encoder_read() reads its matrices whole, for
- * commands that write them again.  encoder_input_open() reads the encoder's matrix in pieces, to
- * encode rows; it does not read the decoder. */
+ * An encoder consists of datasets and attributes of one group.  encoder_read() reads its matrices
+ * whole, for commands that write them again.  encoder_input_open() reads the encoder's matrix in
+ * pieces, to encode rows; it does not read the decoder. */
 #include "io/encoder.h"
 
 #include <math.h>
@@ -76,8 +76,7 @@ int encoder_write(struct matrix_output *f, const struct stored_encoder *s)
   return vector_write(h5, GROUP "/threshold", e->k, e->threshold);
 }
 
-/* Program and architecture in the files of detectors (found_encoder).  Other encoders that Sagitta
- * makes have other architectures. */
+/* Program and architecture of detectors in a file, by which detectors_there() recognises them. */
 #define DETECTORS_PROGRAM "sagitta"
 #define DETECTORS_ARCHITECTURE "jumprelu"
 
@@ -301,8 +300,8 @@ static int encoder_facts_read(const struct h5_file *f, struct arena *arena,
   return status;
 }
 
-/* Check values that need no matrix.  A threshold may be infinite: then the atom never has a
- * code. */
+/* Check the values that are not in a matrix: bias, norms and thresholds.  A threshold may be
+ * infinite: then the atom never has a code. */
 static int values_check(const struct encoder *e, const char *path)
 {
   TRY(rows_check(e->bias, 1, e->k, 0, GROUP "/bias"));
@@ -322,7 +321,8 @@ static int weights_read(void *self, idx first, idx count, float *out)
   return OK;
 }
 
-/* Say what a dictionary lacks, and what to do about it. */
+/* Fail: the dictionary has no encoder (`there` is 0), or only the description of one.  The message
+ * says what to do. */
 static int encoder_missing(const struct dictionary_input *d, const struct stored_encoder *s,
                            int there)
 {

@@ -18,7 +18,7 @@ struct stored_encoder {
   const char *program, *architecture,
       *settings;                       /* the program that made it; its settings as JSON text */
   const char *dtype, *threshold_dtype; /* F32, F16, BF16; the second may be "": none */
-  int has_encoder;                     /* 0: `encoder` has only k, p and top */
+  int has_encoder;                     /* 0: of `encoder` only k, p, top and norm are set */
   int solved; /* 1: it gives only supports, and codes are solved on them (N.24k) */
   struct encoder encoder;
   const float *decoder; /* [k][p]; NULL: equal to the atoms */
@@ -27,7 +27,7 @@ struct stored_encoder {
 /* *is <- does an open dictionary have an encoder of kind ENCODER_ACTIVE? */
 int encoder_is_active(const struct dictionary_input *dictionary, int *is);
 
-/* A stored encoder that Sagitta made: with e as its encoder. */
+/* Returns e as a stored encoder whose program is Sagitta. */
 struct stored_encoder encoder_own(const struct encoder *e);
 /* Add an encoder to a dictionary that is being written. */
 int encoder_write(struct matrix_output *f, const struct stored_encoder *e);
@@ -54,7 +54,7 @@ int encoder_check(struct verify *v);
 struct encoder_input {
   struct stored_encoder stored; /* its weights and decoder are NULL */
   struct atom_source weights;   /* [k][p] */
-  struct h5_array array;        /* owned, as is the next */
+  struct h5_array array;        /* array and arena are owned */
   struct arena arena;
 };
 /* Open the encoder of a dictionary, which must stay open until encoder_input_close().  ERR_INPUT:

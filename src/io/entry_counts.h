@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Count the rows that have each atom, and find rows that have an atom twice, while supports are
- * checked.  Their entries come in pieces.  Each thread counts a range of atoms, its share.
+ * checked.  The entries of rows come in pieces.  Each thread counts a range of atoms, its share.
  *
  * Floor: io; included by the check of supports. */
 #ifndef IO_ENTRY_COUNTS_H
@@ -37,7 +37,8 @@ struct entry_counts {
 
 /* The arena owns the arrays.  threads: how many will share the counting. */
 int entry_counts_open(struct entry_counts *c, struct arena *arena, gidx k, int threads);
-/* Count the piece for the atoms of share i; any threads may do so at once. */
+/* Count the piece for the atoms of share i.  Several threads may call this at once, each for
+ * another share. */
 void entry_counts_add(struct entry_counts *c, gidx i);
 /* ERR_INPUT names the first row that was found to have an atom twice. */
 int entry_counts_status(const struct entry_counts *c);

@@ -11,7 +11,7 @@
 
 enum { ENTRY_ARRAYS = 4 }; /* indices, data, score, codes, in this order */
 
-/* Is this dataset such an array? */
+/* Is this dataset one of the ENTRY_ARRAYS? */
 int entry_hashes_have(const char *path);
 
 struct entry_hashes {
@@ -20,7 +20,7 @@ struct entry_hashes {
   gidx first, entries; /* the piece to be hashed; entries 0: none yet */
   struct entry_hash {
     struct h5_array array;
-    int which;          /* of ENTRY_ARRAYS */
+    int which;          /* its index in the order of ENTRY_ARRAYS */
     const void *values; /* [entries] of the piece */
     int status;
     char message[512];
@@ -31,12 +31,14 @@ struct entry_hashes {
 int entry_hashes_open(struct entry_hashes *h, const struct verify *v);
 void entry_hashes_close(struct entry_hashes *h);
 
-/* Hash the piece of array number i < count; any threads may do so at once. */
+/* Hash the piece of of[i], i < count.  Several threads may call this at once, each for another
+ * array. */
 void entry_hashes_add(struct entry_hashes *h, gidx i);
-/* The first failure so far. */
+/* Return the first failure of entry_hashes_add() so far, or OK. */
 int entry_hashes_status(const struct entry_hashes *h);
-/* Entries first .. first + entries - 1 are the next piece; values[i]: the values of array i as they
- * were read; they must stay valid until entry_hashes_add() has returned for all arrays. */
+/* Entries first .. first + entries - 1 are the next piece.  values[i] are the values of the i-th of
+ * the ENTRY_ARRAYS as they were read.  They must stay valid until entry_hashes_add() has returned
+ * for all arrays. */
 void entry_hashes_next(struct entry_hashes *h, gidx first, gidx entries,
                        const void *const values[ENTRY_ARRAYS]);
 /* ERR_INPUT: an array is not what was written. */

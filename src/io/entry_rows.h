@@ -13,16 +13,16 @@
 enum entry_order { ORDER_SCORES_ATOMS, ORDER_SCORES, ORDER_ATOMS };
 
 struct entry_rules {
-  idx k; /* atoms are below it */
+  idx k; /* every atom is below k */
   enum entry_order order;
   int nonnegative;       /* values and scores are at least 0 */
-  int same;              /* values and scores are the same bits */
-  const int32_t *begins; /* [positions of a row] -1 where a routing round begins (N.3r), else 0;
-                          * scores are in order inside a round */
+  int same;              /* each value has the same bits as its score */
+  const int32_t *begins; /* [positions of a row] -1: a routing round begins here (N.3r); 0: none
+                          * begins here; scores are in order inside a round */
 };
 
-/* Do the n entries of a row keep the rules?  If so, *nonzero grows by the number of values that are
- * not 0.  Returns 0 also for fewer than five entries, without a test. */
+/* Returns 1 if the n entries of a row keep the rules; then *nonzero grows by the number of values
+ * that are not 0.  Returns 0 otherwise, and without a test for fewer than five entries. */
 int entry_row_is_plain(const struct entry_rules *r, const idx *atoms, const float *values,
                        const float *scores, gidx n, gidx *nonzero);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An imported autoencoder goes back with the tensors and settings that it had; any other dictionary
- * is exported with matching pursuit for SAELens, and with a tied top-k encoder for sparsify. */
+ * For its own program, an imported autoencoder gets the tensors and settings that it had.  A
+ * dictionary without encoder gets matching pursuit for SAELens, and a tied top-k encoder for
+ * sparsify. */
 #include "io/export.h"
 
 #include <string.h>

@@ -11,7 +11,7 @@
 enum export_form { EXPORT_SAFETENSORS, EXPORT_NPY, EXPORT_SAELENS, EXPORT_SPARSIFY };
 #define EXPORT_FORMS "safetensors|npy|saelens|sparsify" /* in this order */
 
-/* What is written. */
+/* The dictionary and the encoder that are written. */
 struct export_model {
   enum export_form form;
   idx k, d, p;
@@ -32,7 +32,8 @@ struct export_model {
  * the arrays.  ERR_INPUT: the program has no such encoder. */
 int export_plan(struct export_model *m, struct arena *arena);
 
-/* The names of the two files in a folder: the values, and all else (such as settings). */
+/* The names of the two files in a folder: `values` has the tensors, `rest` the settings or the
+ * mean. */
 struct export_files {
   const char *values, *rest;
 };

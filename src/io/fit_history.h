@@ -26,22 +26,23 @@ struct history_line {
 struct fit_start {
   gidx directions, reroute, cosine_limit; /* options */
   gidx rounds;                            /* of routing, as the supports say */
-  gidx top_s;                             /* atoms per row; 0: an older file, which does not say */
+  gidx top_s;                             /* atoms per row; 0: an older file, which does not have
+                                           * it */
   real rho;
-  struct identity inputs; /* classes is 0 with reroute, since they then change from sweep to
+  struct identity inputs; /* with reroute .classes is 0, since the classes then change from sweep to
                            * sweep */
   struct identity held;   /* .rows: hash of the held-out rows; 0: none */
 };
 
-/* Root attributes and hashes. */
+/* The root attributes and hashes of a dictionary that refit wrote. */
 struct fit_facts {
   gidx sweeps;
   struct fit_start start;
   struct identity contents; /* the dictionary, and the supports of the same sweep */
 };
 
-/* Parts of the group that other files have too.  steps[k]: the outcome of each atom's step in the
- * last sweep.  ERR_INPUT: the file has another number of atoms. */
+/* Parts of the group that are also in files of other kinds.  steps[k]: the outcome of each atom's
+ * step in the last sweep.  ERR_INPUT: the file has another number of atoms. */
 int fit_start_write(const struct h5_file *h5, const struct fit_start *start);
 int fit_start_read(const struct h5_file *h5, struct fit_start *start);
 int fit_steps_write(const struct h5_file *h5, const struct atom_step *steps, idx k);
@@ -53,14 +54,15 @@ int fit_write(struct matrix_output *f, const struct fit_facts *facts,
               const struct history_line *lines, const struct atom_step *steps, idx k);
 
 /* Read the facts and lines of the dictionary at path into the arena.  ERR_INPUT: no refit wrote the
- * dictionary, the hashes of its inputs are missing, or facts and lines disagree. */
+ * dictionary, hashes of its contents are missing, or facts and lines disagree. */
 int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
              struct history_line **lines);
 
-/* What `fit` writes about its dictionaries: dictionary.h5 is the best one, state.h5 the last
- * one. */
+/* What `fit` writes about a dictionary.  dictionary.h5 has the dictionary of the best sweep,
+ * state.h5 that of the last sweep. */
 struct fit_record {
-  struct fit_point point; /* the state after the last sweep; a fit by parts may have sums here */
+  struct fit_point point; /* the state after the last sweep; of a fit by parts it may contain
+                           * sums */
   gidx best;              /* the best sweep so far */
   gidx rounds, top_s;     /* routing rounds, atoms per row */
 };
@@ -70,8 +72,8 @@ int fit_record_write(struct matrix_output *f, const struct fit_record *record, i
 /* Read all except atoms, mean and sums from the dictionary at path, into the arena.  ERR_INPUT: no
  * fit wrote it. */
 int fit_record_read(const char *path, struct arena *arena, struct fit_record *record);
-/* Read the sums; with is_conjugate only the weights of atoms.  ERR_INPUT: there are none, or they
- * have other shapes. */
+/* Read the sums, or with is_conjugate the weights of atoms instead; also read for how many parts
+ * each atom was idle.  ERR_INPUT: there are none, or they have other shapes. */
 int fit_sums_read(const char *path, struct arena *arena, idx k, idx p, int is_conjugate,
                   struct fit_point *point);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Files that hold the values of an array contiguously: NumPy's .npy, safetensors.
  *
- * Floor: io.  npy.h and safetensors.h read the header; this reads the values after it. */
+ * Floor: io.  npy.h and safetensors.h read the header; these functions read the values after it. */
 #ifndef IO_FLAT_FILE_H
 #define IO_FLAT_FILE_H
 
@@ -26,7 +26,8 @@ int flat_open(struct flat_file *f, const char *path);
 /* ERR_IO: the file changed while it was read. */
 int flat_close(struct flat_file *f);
 
-/* out <- bytes from `at` on.  ERR_INPUT: the file is shorter. */
+/* out <- bytes from `at` on.  ERR_INPUT: the file is shorter.  ERR_IO: it cannot be read, or it
+ * changed. */
 int flat_bytes(const struct flat_file *f, gidx at, size_t bytes, void *out);
 
 /* Bytes of the array that the header describes, which has at most three dimensions. */
@@ -36,8 +37,7 @@ gidx flat_array_bytes(const struct flat_file *f);
  * for it. */
 int flat_array(const struct flat_file *f, const char *object);
 
-/* out <- rows first .. first + count - 1 as float32, rounded once.  ERR_IO: it cannot be read, or
- * became shorter. */
+/* out <- rows first .. first + count - 1 as float32, rounded once.  Errors: as for flat_bytes(). */
 int flat_read(const struct flat_file *f, gidx first, gidx count, float *out);
 
 #endif

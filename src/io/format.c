@@ -80,8 +80,8 @@ static ssize_t head_read(const char *path, struct head *h)
   return got;
 }
 
-/* The format that the end of the name says.  If the name has no such end, the format of the first
- * bytes. */
+/* The format that the name implies.  A name that has a dot, but not the end of another format,
+ * implies HDF5.  For a name without a dot the first bytes decide. */
 static const struct format *format_named(const char *path)
 {
   const char *name = strrchr(path, '/');

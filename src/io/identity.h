@@ -11,12 +11,12 @@
 #include "io/h5/h5.h"
 #include "model/identity.h"
 
-#define INPUTS_GROUP "/inputs"     /* what a result was made from */
-#define CONTENTS_GROUP "/contents" /* what the two files of a sweep of refit hold */
+#define INPUTS_GROUP "/inputs"     /* hashes of the inputs of a result */
+#define CONTENTS_GROUP "/contents" /* hashes of the contents of the two files of a sweep of refit */
 
 /* Unknown hashes (0) are not written. */
 int identity_write(const struct h5_file *f, const char *group, const struct identity *identity);
-/* The same as entries of an object. */
+/* Add the known hashes as entries of the open JSON object. */
 void identity_json(const struct identity *identity, struct json *out);
 /* A hash that the file lacks is read as 0. */
 int identity_read(const struct h5_file *f, const char *group, struct identity *identity);

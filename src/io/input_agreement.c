@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Marks are compared by a hash; only if it differs are they exchanged. */
+ * Ranks compare a hash of their marks.  Marks are exchanged only if the hashes differ. */
 #include "io/input_agreement.h"
 
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "base/status.h"
 #include "io/input_file.h"
 
-/* Fail with the first file whose mark on this rank differs from first[count], those of rank 0. */
+/* Fail with the first file whose mark on this rank differs from its mark on rank 0, in
+ * first[count]. */
 static int marks_fail(int rank, const struct input_mark *mine, const struct input_mark *first,
                       gidx count)
 {
@@ -28,8 +29,8 @@ static int marks_count(int rank, gidx count, gidx first)
   return OK;
 }
 
-/* The hashes differ: find the file.  There may be very many, so only rank 0 sends its marks.
- * Collective. */
+/* Call this if the hashes differ: find the file.  There may be very many files, so only rank 0
+ * sends its marks.  Collective. */
 static int marks_compare(struct comm *c, const struct input_mark *mine, gidx count)
 {
   gidx n = count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Do all ranks see the same input files, and are these what they were?
+ * Check that all ranks see the same input files, and that these files do not change.
  *
  * Floor: io. */
 #ifndef IO_INPUT_AGREEMENT_H
@@ -12,7 +12,7 @@
  * call, before any collective operation whose counts depend on them.  Collective. */
 int inputs_agree(struct comm *c, int status);
 
-/* Before a result is published: ERR_IO if an input of any rank changed while it was read.
+/* Call this before a result is published.  ERR_IO: an input of any rank changed while it was read.
  * result_publish() fails without this call.  Collective. */
 int inputs_confirm(struct comm *c);
 

@@ -21,7 +21,7 @@ struct input_file {
   uint64_t shapes;         /* a hash of the names, types and shapes of arrays opened so far */
   _Atomic int unseen;      /* read since the last check for changes */
   int compared;            /* its mark was compared with those of the other ranks */
-  struct input_file *next; /* opened after this one */
+  struct input_file *next; /* the file that was opened after this one */
 };
 
 /* Note a file that was opened.  facts were taken before the first read.  path and descriptor must
@@ -32,13 +32,13 @@ int input_file_begin(struct input_file **input, const char *path, int descriptor
  * safe on NULL.  ERR_IO: it changed. */
 int input_file_end(struct input_file **input);
 
-/* An array of the file was opened. */
+/* Note that an array of the file was opened. */
 void input_file_array(struct input_file *input, const char *object, int type, int rank,
                       const gidx *shape);
-/* Something of it will be read. */
+/* Note that bytes of the file will be read. */
 void input_file_read(struct input_file *input);
 /* Call this after a read failed with `status`.  Returns ERR_IO if status is ERR_INPUT and the file
- * changed, since then its content is not to blame; else returns status. */
+ * changed, since then its content is not to blame; otherwise returns status. */
 int input_file_failed(struct input_file *input, int status);
 
 /* Check for changes in all files that were read since their last check.  ERR_IO: one changed. */
@@ -48,9 +48,9 @@ int input_files_failed(int status);
 /* ERR_INTERNAL: a file was not compared among ranks, or was read since its last check. */
 int input_files_settled(void);
 
-/* What ranks compare of a file; all members have 64 bits.  Inode and device are left out, since
- * nodes may have their own copies.  Fractions of a second are left out, since copying may lose
- * them. */
+/* The data about a file that ranks compare; all members have 64 bits.  Inode and device are left
+ * out, since nodes may have their own copies.  Fractions of a second are left out, since copying
+ * may lose them. */
 enum { INPUT_END_BYTES = 1 << 16 };
 struct input_mark {
   int64_t size, seconds;
@@ -69,7 +69,7 @@ int input_mark_differs(const struct input_mark *mine, const struct input_mark *o
  * and text[capacity] <- the difference. */
 int input_marks_differ(const struct input_mark *mine, const struct input_mark *other, gidx count,
                        char *text, size_t capacity, const char **path);
-/* Note that all open files were compared among ranks; the second: that one file was. */
+/* Note that all open files, or this one file, were compared among ranks. */
 void input_files_compared(void);
 void input_file_compared(struct input_file *f);
 

@@ -19,8 +19,8 @@
 /* Is there a file of this name? */
 int input_is_there(const char *path);
 
-/* The default object of a file, and the default file of a folder, for names that do not say
- * them. */
+/* The default object of a file, and the default file of a folder.  They are used if a name gives no
+ * object or no file. */
 struct input_standard {
   const char *object, *file;
   int follows; /* 1: a virtual dataset may be opened, and its sources are listed */
@@ -33,8 +33,8 @@ int input_split(const char *name, const struct input_standard *standard, char **
                 const char **object);
 
 enum input_format { INPUT_H5, INPUT_NPY, INPUT_SAFETENSORS };
-/* The format by the end of the file's name; by its first bytes if the name has no such end, as
- * /proc/self/fd/3. */
+/* The format that the file's name implies, or if the name has no dot, as /proc/self/fd/3, the
+ * format of its first bytes (format_ending()). */
 enum input_format input_format_of(const char *file);
 
 struct input_array {
@@ -59,9 +59,9 @@ int input_array_open(struct input_array **input, const char *name,
 void input_array_close(struct input_array **input);
 
 /* Close the file of an array, and open it again; the struct keeps what is known of the array.
- * Other threads may read other arrays meanwhile.  standard: as the object of struct input_standard.
- * is_known: compare the file's facts with those of the first opening; 0: note them.  ERR_IO: the
- * file changed.  ERR_INPUT: it has another type or shape. */
+ * Other threads may read other arrays meanwhile.  standard: the default object, as in struct
+ * input_standard.  is_known: compare the file's facts with those of the first opening; 0: note
+ * them.  ERR_IO: the file changed.  ERR_INPUT: it has another type or shape. */
 int input_array_pause(struct input_array *s);
 int input_array_resume(struct input_array *s, const char *standard, int is_known);
 struct input_file *input_array_file(const struct input_array *s);
@@ -70,8 +70,9 @@ struct input_file *input_array_file(const struct input_array *s);
  * array at once if its HDF5 array was made a stream (h5_array_stream()). */
 int input_array_read(const struct input_array *input, gidx first, gidx count, float *out);
 
-/* Compare two arrays by where they are stored, as for qsort(); 0: they are the same array.  Files
- * are told apart by size and time, since numbers of devices differ between nodes. */
+/* Compare two arrays by the place where they are stored, as for qsort(); 0: they are the same
+ * array.  Files are told apart by inode, size and time, and not by device, whose number differs
+ * between nodes. */
 int input_array_order(const struct input_array *a, const struct input_array *b);
 
 /* Bytes of a stored value. */

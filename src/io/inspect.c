@@ -129,7 +129,7 @@ static int attributes_print(const struct h5_file *f, const char *object, FILE *o
   return status;
 }
 
-/* Print a hint about a file without attributes of Sagitta: what can be done with it. */
+/* Print a hint about a file without datasets, or about a file that Sagitta did not write. */
 static void hint_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
 {
   gidx datasets = 0;

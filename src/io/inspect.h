@@ -16,7 +16,7 @@ int file_inspect(const char *path, FILE *out);
 struct h5_file;
 int inspect_open(struct h5_file *f, const char *path);
 
-/* out[capacity] <- "1.5 MB". */
+/* out[capacity] <- a number of bytes as text, such as "1.5 MB". */
 void size_print(double bytes, char *out, int capacity);
 
 #endif

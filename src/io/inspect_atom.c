@@ -32,13 +32,13 @@ struct atom_summary {
   struct dictionary_input dictionary;
   struct supports_input supports;
   struct seeds_record seeds; /* stability NULL: it is not known */
-  const float *firing;       /* [k] codes above it fire (N.36); NULL: not known */
+  const float *firing;       /* [k] codes above it fire (N.37f); NULL: not known */
   gidx fires;                /* number of rows in which the atom fires */
   struct entry *nearest;     /* [count] */
   struct top_rows top;       /* the rows with the largest codes of this atom */
   float *codes;              /* [n_codes] codes of the atom that are not 0; owned */
   gidx n_codes, capacity, density;
-  struct tokens tokens; /* the file may be closed, with only the words of its tokens left open */
+  struct tokens tokens; /* the words may be known without an open file */
   struct sources_names names;
   struct sources sources;
   struct arena arena;
@@ -209,7 +209,7 @@ static void nearest_print(const struct atom_summary *w, FILE *out)
   fputc('\n', out);
 }
 
-/* The stability of the atom, and its pair in each other seed. */
+/* Print the stability of the atom, and its cosine with its pair in each other seed. */
 static void stability_print(const struct atom_summary *w, FILE *out)
 {
   const struct seeds_record *s = &w->seeds;
@@ -342,7 +342,7 @@ static int entries_json(struct atom_summary *w, struct json *j)
   return rows_json(w, j);
 }
 
-/* Fail if the folder lacks a file that this page needs: it is the folder of another command. */
+/* Fail if the folder lacks a file that this page needs, as the folders of other commands do. */
 static int folder_check(const char *folder)
 {
   static const struct {

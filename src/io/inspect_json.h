@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a file holds, as the command `inspect` says it to programs; doc/formats.md has its entries.
+ * The contents of a file as JSON, for `inspect --json`; doc/json.md lists the entries.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_INSPECT_JSON_H
@@ -7,8 +7,8 @@
 
 struct json;
 
-/* Add an object about a file to the list that is open: all that file_inspect() shows, in its types.
- * ERR_IO, ERR_INPUT: as of that; the object may then be incomplete. */
+/* Add an object about a file to the open JSON list.  It has all that file_inspect() shows; numbers
+ * stay numbers.  ERR_IO, ERR_INPUT: as for file_inspect(); the object may then be incomplete. */
 int file_json(const char *path, struct json *json);
 
 #endif

@@ -125,7 +125,7 @@ static int contents_print(const struct flat_file *f, FILE *out)
   return OK;
 }
 
-/* Add the shape of an array (null: not supported), and what it can be for a job. */
+/* Add the shape of an array (null: not supported), and how a job can use the array. */
 static void array_json(int rank, const gidx *n, struct json *j)
 {
   char text[256];

@@ -14,7 +14,7 @@ int npy_inspect(const char *path, FILE *out);
 /* ERR_IO, ERR_INPUT: as for tensors_open(). */
 int tensors_inspect(const char *path, FILE *out);
 
-/* The same as entries of the object that is open (inspect_json.h). */
+/* Add the same contents as entries of the open JSON object (inspect_json.h). */
 struct json;
 int npy_json(const char *path, struct json *json);
 int tensors_json(const char *path, struct json *json);

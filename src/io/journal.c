@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * All numbers have 64 bits, in the byte order of the machine.  On a machine of the other byte order
- * the hash of the head does not match. */
+ * the version in the head does not match. */
 #include "io/journal.h"
 
 #include <dirent.h>
@@ -360,8 +360,8 @@ void journal_of(const char *growing, char *name)
   name_change(growing, GROWING_END, JOURNAL_END, name);
 }
 
-/* *is_there <- does the other file of the pair exist?  If that cannot be known, it is an error: the
- * file must not be taken for lost. */
+/* *is_there <- does the other file of the pair exist?  It is an error if this cannot be known,
+ * since an existing file must not be taken for lost. */
 static int other_find(const char *path, int *is_there)
 {
   struct stat facts;
@@ -381,7 +381,7 @@ static int found_take(const char *found, char *name)
   else
     journal_of(found, other);
   TRY(other_find(other, &is_there));
-  if (!is_journal && !is_there && ranges_are(found)) return OK; /* place.c reports those */
+  if (!is_journal && !is_there && ranges_are(found)) return OK; /* output_claim() reports these */
   CHECK(is_journal || is_there, ERR_CREATE,
         "'%s' has lost its journal, '%s': restore that, or remove the file", found, other);
   if (!is_journal) return OK;

@@ -7,11 +7,12 @@
  *
  * The file begins with a head: the number of chunks of each array, and the size of a record.  Then
  * come the hashes of all chunks, array after array, and two places for records, used alternately.
- * A record holds what is needed to continue after the first rows.  It has a number, and a SHA-256
- * of itself and of the hashes of the chunks of its rows.  The valid record with the higher number
- * counts.  If the process or the machine ends while a record is written, its SHA-256 is wrong, and
- * the record before it is still there; so the order in which blocks reach the disk does not matter.
- * The file has a fixed size, and no host and no time. */
+ * A record has the data that a job needs to continue after the rows that are done.  It has a
+ * number, and a SHA-256 of itself and of the hashes of the chunks of its rows.  The valid record
+ * with the higher number counts.  If the process or the machine stops while a record is written,
+ * the SHA-256 of this record is wrong, and the earlier record is still valid.  So the order in
+ * which blocks reach the disk does not matter.  The file has a fixed size.  It contains no host
+ * name and no time. */
 #ifndef IO_JOURNAL_H
 #define IO_JOURNAL_H
 
@@ -25,15 +26,17 @@ enum { JOURNAL_VERSION = 2, JOURNAL_ARRAYS = 4 };
 struct journal_head {
   char magic[16];
   gidx version, arrays, most; /* most: the largest size of a record in bytes */
-  gidx id;                    /* of the growing file of several jobs (ranges.h); 0: of one job */
+  gidx id;                    /* id of the growing file of several jobs (ranges.h); 0: one job
+                               * writes the growing file */
   gidx chunks[JOURNAL_ARRAYS], chunk_rows[JOURNAL_ARRAYS];
-  unsigned char hash[SHA256_BYTES]; /* of the members before it */
+  unsigned char hash[SHA256_BYTES]; /* SHA-256 of the members above */
 };
 struct journal {
   char name[4096];
   int file; /* 0: not open */
   struct journal_head head;
-  gidx number, rows;     /* number of the last record, and the rows that are done by it; 0: none */
+  gidx number, rows;     /* number of the last record, and the number of rows that were done when it
+                          * was written; 0: no record */
   unsigned char *record; /* [bytes]; owned */
   gidx bytes;
 };
@@ -58,19 +61,21 @@ int journal_clear(struct journal *j);
 /* leaves[] <- the hashes of the chunks of array a that are in the last record. */
 int journal_leaves(const struct journal *j, int a, unsigned char *leaves);
 /* Write the next record, of the first `rows` rows.  leaves[a]: the hashes of all chunks of array a;
- * only those of these rows are used.  It is on the disk when this returns.  ERR_IO. */
+ * only the hashes of these rows' chunks are used.  The record is on the disk when this function
+ * returns.  ERR_IO. */
 int journal_add(struct journal *j, gidx rows, const unsigned char *const *leaves,
                 const void *record, gidx bytes);
 /* Release what *j holds; safe on a zeroed struct. */
 void journal_close(struct journal *j);
 
-/* name[4096] <- the journal of the growing file of the result at `path`; "": there is none.  A
+/* name[4096] <- the journal of the growing file for the result at `path`; "": there is none.  A
  * journal without its growing file is removed; a process that ends between removing the two leaves
  * such a journal.  ERR_CREATE: a growing file has no journal, or there are several journals.
  * ERR_IO: the folder cannot be read.  The caller has claimed the path (place.h). */
 int journal_find(const char *path, char *name);
-/* Names: is it that of a journal; growing <- the growing file of a journal; is it that of a growing
- * file; name <- the journal of a growing file. */
+/* Functions of names.  journal_is(): is it the name of a journal?  journal_growing(): growing <-
+ * the name of a journal's growing file.  journal_is_growing(): is it the name of a growing file?
+ * journal_of(): name <- the name of a growing file's journal. */
 int journal_is(const char *name);
 void journal_growing(const char *name, char *growing);
 int journal_is_growing(const char *name);

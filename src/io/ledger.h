@@ -11,7 +11,7 @@
 
 extern const struct file_kind ledger_kind;
 
-/* What the file says besides the tables. */
+/* The contents of the file besides its tables. */
 struct ledger_facts {
   uint64_t dictionary; /* its hash */
   gidx left_out;       /* steps that came after the end of the ledger */

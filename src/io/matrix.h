@@ -12,7 +12,8 @@
 struct matrix_output {
   struct result_file result;
   struct h5_array array;
-  struct matrix_sink sink; /* of the array, once the file is created; the struct then stays */
+  struct matrix_sink sink; /* writes to the array, once the file is created; the struct must not
+                            * move afterwards */
 };
 /* An upper bound of the bytes on disk of a file with this many values. */
 gidx matrix_bytes(gidx values);
@@ -20,8 +21,8 @@ gidx matrix_bytes(gidx values);
  * matrix_output_finish(). */
 int matrix_output_create(struct matrix_output *f, const char *path, const struct file_kind *kind,
                          const char *object, int rank, const gidx *shape);
-/* Write entries first .. first + count - 1 of the first dimension; first is where the last call
- * ended. */
+/* Write entries first .. first + count - 1 of the first dimension; first must be where the last
+ * call ended. */
 int matrix_output_write(struct matrix_output *f, gidx first, gidx count, const float *values);
 /* Publish.  ERR_INTERNAL: entries are missing. */
 int matrix_output_finish(struct matrix_output *f, const struct run_fact *facts, int n_facts);

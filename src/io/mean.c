@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The mean is read as it is stored, in float64: a mean beyond the range of float32 is finite. */
+ * The mean is read in float64, as it is stored, so that a mean beyond the range of float32 is
+ * found. */
 #include "io/mean.h"
 
 #include <float.h>

@@ -12,7 +12,7 @@
 
 enum { BAR_WIDTH = 40 };
 
-/* The largest rounding error of a cosine. */
+/* A cosine may exceed 1 by this much, because of rounding. */
 #define COSINE_SLACK 1e-3
 
 static const struct object_row object_rows[] = {

@@ -12,9 +12,9 @@
 
 extern const struct object_table metrics_objects;
 
-/* Write all metrics; without has_codes only those that need no codes. */
+/* Write all metrics; without has_codes write only the metrics that need no codes. */
 int metrics_write(const struct h5_file *h5, const struct metrics *m, int has_codes);
-/* The same as an entry "metrics" of an object. */
+/* Add the same metrics as an entry "metrics" of the open JSON object. */
 void metrics_json(const struct metrics *m, int has_codes, struct json *j);
 
 /* What one pass over /supports counts. */

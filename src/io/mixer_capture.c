@@ -61,7 +61,7 @@ static int channels_find(struct mixer_input *c)
   return OK;
 }
 
-/* Find them from /q, /k and /v. */
+/* Find the numbers of heads and columns from /q, /k and /v. */
 static int heads_find(struct mixer_input *c)
 {
   struct gated_delta *m = &c->source.net;
@@ -237,8 +237,8 @@ static int channels_read(void *self, gidx first, gidx count, float *x)
   return OK;
 }
 
-/* Report the first value that is out of range: its token (also in *key), and its number among the
- * `width` values of the token. */
+/* Check that all values are in least .. most.  The error names the token of the first bad value,
+ * and the index of the value among the `width` values of the token.  *key <- this token. */
 static int values_check(const struct mixer_input *c, const char *object, const float *values,
                         gidx first, gidx count, gidx width, float least, float most,
                         const char *why, gidx *key)

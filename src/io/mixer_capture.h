@@ -14,7 +14,7 @@ struct mixer_input {
   struct mixer_source source;
   char path[4096];
   struct h5_file h5;
-  struct h5_array x, q, k, v, g, beta, s, taps; /* x; or q, k and v instead */
+  struct h5_array x, q, k, v, g, beta, s, taps; /* either x, or q, k and v */
   struct arena arena;
   float *piece; /* [piece_floats] part of q, k and v in memory; owned */
   gidx piece_floats;

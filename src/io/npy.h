@@ -8,8 +8,8 @@
 
 #include "io/flat_file.h"
 
-/* Call flat_close() also after a failure.  ERR_IO: cannot open; ERR_INPUT: not a NumPy file,
- * truncated, or of a kind that is not read here. */
+/* Call flat_close() also after a failure.  ERR_IO: cannot open; ERR_INPUT: the file is not a NumPy
+ * file, is truncated, or has a version, order or type that is not read here. */
 int npy_open(struct flat_file *f, const char *path);
 
 /* Read the header that begins at byte `at` of an open file, such as an archive: type, byte order,

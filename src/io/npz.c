@@ -16,7 +16,7 @@ enum {
   LOCATOR_BYTES = 20, /* the locator: says where the 64-bit end record is */
   WIDE_END_BYTES = 56,
   ENTRY_BYTES = 46, /* a member's entry in the directory, without name and extra field */
-  LOCAL_BYTES = 30, /* the header in front of a member's bytes, without these too */
+  LOCAL_BYTES = 30, /* the header in front of a member's bytes, without name and extra field */
   MAX_DIRECTORY = 64 << 20,
   MAX_MEMBER_NAME = 4096,
   PIECE_BYTES = 1 << 20

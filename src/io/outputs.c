@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * HDF5 writes into an empty file that this run has created itself. */
+ * HDF5 never creates a result's file itself: it writes into a temporary file that a job has created
+ * (temporary.h, ranges.h). */
 #include "io/outputs.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@
 #include "io/attributes.h"
 #include "io/verify.h"
 
-/* Check that the folder's file system has `bytes` bytes free.  With is_promised it always fails:
- * the file system refused to reserve them, because free bytes belong to other files. */
+/* Check that the folder's file system has `bytes` bytes free.  With is_promised the check always
+ * fails.  It is then called because the file system refused to reserve these bytes. */
 static int space_check(const char *folder, gidx bytes, int is_promised)
 {
   struct statvfs facts;

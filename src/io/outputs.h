@@ -28,21 +28,23 @@ struct result_file {
  * format_version and kind.  ERR_CREATE, also when the file system has less than `bytes` free. */
 int result_create(struct result_file *r, const char *path, const struct file_kind *kind,
                   gidx bytes);
-/* The same in two steps, for a result whose chunks are written by ranks before HDF5 has created the
- * file's structure.  result_reserve() makes the temporary file, empty, and reserves `bytes` of disk
- * space if the file system supports that.  result_convert() turns it into an HDF5 file with the
- * attributes.  The chunks between bytes base and end stay; all before base is written anew, and all
- * after end is removed. */
+/* These functions create a result in two steps, if ranks write its chunks before HDF5 has created
+ * the file's structure.  result_reserve() makes the temporary file, empty, and reserves `bytes` of
+ * disk space if the file system supports that.  result_convert() turns it into an HDF5 file with
+ * the attributes.  The chunks between bytes base and end stay; all before base is written anew, and
+ * all after end is removed. */
 int result_reserve(struct result_file *r, const char *path, gidx bytes);
-/* As result_reserve(), for an existing file at `name` that other jobs may write too. */
+/* As result_reserve(), for an existing file at `name` that other jobs may also write. */
 int result_join(struct result_file *r, const char *path, const char *name, gidx bytes);
 int result_convert(struct result_file *r, const struct file_kind *kind, gidx base, gidx end);
-/* Keep the file even if the run fails, as temporary_keep(), and sync its folder. */
+/* Keep the file even if the run fails (temporary_keep()), and sync its folder. */
 int result_keep(struct result_file *r, const char *end);
-/* Write /run and close; read the file again and verify every checksum and invariant; sync it;
- * rename it, then the run's used.in and run.log (sidecars.h; a failure of these is a warning); sync
- * the folder.  Then remove what a stopped job left of this result.  ERR_INTERNAL: an open input was
- * not compared among ranks, or was read after its last check for changes (input_file.h). */
+/* Write /run and close; read the file again and verify every checksum and invariant, except of
+ * entries that r->counts covers; sync it; rename it, then the run's used.in and run.log
+ * (sidecars.h; a failure of these is a warning); sync the folder.  Then remove the journal and the
+ * growing file that a stopped job left of this result (output_left_discard()).  ERR_INTERNAL: an
+ * open input was not compared among ranks, or was read after its last check for changes
+ * (input_file.h). */
 int result_publish(struct result_file *r, const struct run_fact *facts, int n_facts);
 /* After a failure of the run: remove its unpublished files, except its log (temporary.h). */
 void result_discard(void);

@@ -252,7 +252,7 @@ static int own_read(struct part_input *p, const struct h5_file *f)
 }
 
 /* Check the hash of the attributes, because the numbers among them are read at once.  Datasets are
- * checked when they are read. */
+ * checked when they are read.  A file of format version 1 has no hashes, and is verified whole. */
 static int numbers_verify(const struct h5_file *f, const char *path)
 {
   return f->version < H5_SEALED_FROM ? file_verify(path, NULL) : attributes_check(f);
@@ -286,7 +286,8 @@ static int part_open(struct part_input *p, const char *path, int may_be_whole, i
                                      .solved = s->solved};
   TRY(h5_attribute_exists(f, "/", "normalized", &p->normalized));
   TRY(h5_read_real(f, "/metrics", "max_decoder_cosine", &p->max_decoder_cosine));
-  TRY(identity_read(f, INPUTS_GROUP, &s->inputs)); /* the hash of a scaled dictionary too */
+  TRY(identity_read(f, INPUTS_GROUP, &s->inputs)); /* here with the hash of a scaled dictionary,
+                                                    * which supports_part_open() sets to 0 */
   return p->is_whole ? OK : density_read(p, f);
 }
 
@@ -312,7 +313,7 @@ void part_input_close(struct part_input *p)
   *p = (struct part_input){0};
 }
 
-/* Copy rows that differ in length, a block of rows with few enough entries at a time. */
+/* Copy rows of different lengths, in blocks of as many rows as the limit of entries allows. */
 static int ragged_copy(const struct part_input *p, const struct support_sink *sink, gidx first)
 {
   const struct support_source *source = &p->supports.source;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parts of an encoding.  A part.h5 is a supports.h5 of a range of rows; its group /part has what is
- * needed to join it with the other parts.
+ * Parts of an encoding.  A part.h5 is a supports.h5 of a range of rows; its group /part has the
+ * numbers and sums that are needed to join it with the other parts.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_PART_H
@@ -14,7 +14,8 @@ extern const struct file_kind part_kind;
 
 /* Write /part. */
 int part_write(const struct h5_file *f, const struct encode_part *part);
-/* Is this attribute a mark of input files (sizes and times), which does not depend on values? */
+/* Is this attribute a mark of input files?  A mark is made of sizes and times, and does not depend
+ * on values. */
 int part_is_mark(const char *attribute);
 
 /* The file name of the part that begins at row `first`, if the output is a folder.  The files
@@ -43,15 +44,15 @@ void part_input_close(struct part_input *p);
 /* As part_input_open(), but without verifying the supports: part_copy_once() does that while it
  * copies them, so that they are read only once. */
 int part_input_open_unread(struct part_input *p, const char *path);
-/* Verify such a part while its supports go to a sink, beginning with its row `first`.  ERR_INPUT:
- * it is damaged, and the caller must discard what the sink has received. */
+/* Verify a part of part_input_open_unread() while its supports go to a sink, beginning with its row
+ * `first`.  ERR_INPUT: it is damaged, and the caller must discard what the sink has received. */
 int part_copy_once(struct part_input *p, const struct support_sink *sink, gidx first);
 
 /* Write the supports of a part to a sink, beginning with its row `first`. */
 int part_copy(const struct part_input *p, const struct support_sink *sink, gidx first);
 
-/* Is the file a part of this kind, which a stopped job left, of fewer than `whole` rows unless that
- * is 0?  0 if it cannot be read. */
+/* Returns 1 if the file is a part of this kind that a stopped job left.  If whole is not 0, the
+ * part must also have fewer than `whole` rows.  Returns 0 also if the file cannot be read. */
 int part_is_left(const char *path, const char *kind, gidx whole);
 
 #endif

@@ -5,8 +5,8 @@
  * Floor: io.  Used by rank 0 alone; not collective.
  *
  * A file's place is its folder, with symbolic links resolved, and its name there.  A run claims
- * every file that it is going to write: it holds a lock on `.NAME.lock` in the same folder until it
- * ends. */
+ * every file that it is going to write.  For each result and for run.log it also holds a lock on
+ * `.NAME.lock` in the same folder until it ends. */
 #ifndef IO_PLACE_H
 #define IO_PLACE_H
 
@@ -14,7 +14,7 @@
 void path_folder(const char *path, char *folder);
 
 /* The paths of a result and of the files beside it: the deck that repeats the run, the log, and
- * run.json.  --output is a file if it ends in ".h5", else a folder. */
+ * run.json.  --output is a file if it ends in ".h5", and a folder if it does not. */
 struct output_path {
   char file[4096], used[4096], log[4096];   /* all resolved */
   char used_failed[4096], log_failed[4096]; /* new names of used and log if the run fails */
@@ -23,19 +23,20 @@ struct output_path {
 };
 /* Find the names, create the folder if it is missing, and claim all six.  name: the file name of
  * the result in a folder, such as "supports.h5".  Results of one run may share all except the
- * first.  ERR_CREATE: the result exists and force is 0, another run is writing here, another output
- * of this run has the name, or the folder cannot be made or written to. */
+ * first.  ERR_USAGE: `output` is NULL, or has no valid name.  ERR_CREATE: the result exists and
+ * force is 0, another run is writing here, another output of this run has the name, or the folder
+ * cannot be made or written to. */
 int output_path(struct output_path *place, const char *output, const char *name, int force);
 /* ERR_USAGE: `output` is NULL.  output_path() checks this too; a command may call this earlier,
  * before it reads any input. */
 int output_check_given(const char *output);
-/* Claim one more file; resolved[4096] <- its name.  ERR_CREATE as above. */
+/* Claim one more file; resolved[4096] <- its name.  ERR_CREATE: as for output_path(). */
 int output_claim(const char *path, int force, char *resolved);
-/* Until this run ends no other run claims `path`; others may share it, too (ranges.h).
- * ERR_CREATE: another run has claimed it. */
+/* Claim `path` together with other jobs (ranges.h): until this run ends, no run can claim it alone.
+ * ERR_CREATE: another run has claimed `path` alone. */
 int output_claim_shared(const char *path);
-/* ERR_CREATE: force is 0, and the claimed file or what a stopped job left of it exists.  The second
- * looks only for what a stopped job left. */
+/* ERR_CREATE: force is 0, and the claimed file or a journal that a stopped job left of it exists.
+ * The second looks only for such a journal. */
 int output_check_free(const char *path, int force);
 int output_check_left(const char *path, int force);
 /* output_left(): the journal that a stopped job left of a claimed file (journal.h); "": there was
@@ -52,10 +53,11 @@ int outputs_check_inputs(const char *const *inputs, int count, const char *deck)
 /* Warn of temporaries of the claimed files that killed runs left. */
 void outputs_warn_leftovers(void);
 
-/* Remove a result that is no longer valid because of another one; a missing file is no failure. */
+/* Remove a result that another result has made invalid; a missing file is no failure. */
 void output_remove(const char *path);
 
-/* At the end of a job that failed: remove what it has begun beside other jobs (ranges.h). */
+/* At the end of a job that has recorded nothing: remove its journal, and the growing file if this
+ * job made it and no other job uses it (ranges.h). */
 void outputs_give_up(void);
 /* At the end of the job: remove incomplete files and release the locks.  Call it before any rank
  * ends. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The options that all jobs of a growing file share are text at the beginning of the file.  There
- * it is in front of the first segment, so no chunk is in its way.  HDF5's own bytes are written
- * there only when the result is published. */
+ * The options that all jobs of a growing file share are text at the beginning of the file.  No
+ * chunk overwrites it, since all chunks come later in the file.  HDF5's own bytes are written there
+ * only when the result is published. */
 #include "io/ranges.h"
 
 #include <dirent.h>
@@ -190,9 +190,9 @@ static int journal_take(struct range_list *list, const char *growing, const char
   return OK;
 }
 
-/* Note a growing file, if this name is one: that of the journals found before, or that of a single
- * job.  A growing file of several jobs without any journal is ignored, because every job at work
- * has a journal. */
+/* If this name is a growing file, note it: as the file of the journals that were found before, or
+ * as the file of a single job.  A growing file of several jobs without any journal is ignored,
+ * because every job at work has a journal. */
 static int growing_take(struct range_list *list, const char *growing, const char *tail)
 {
   if (strcmp(tail + DIGITS, GROWING_END) != 0) return OK;
@@ -250,8 +250,8 @@ void ranges_free(struct range_list *list)
   *list = (struct range_list){0};
 }
 
-/* Does the folder have a journal of this growing file?  This is how it is recognised when HDF5 has
- * overwritten its text. */
+/* Does the folder have a journal of this growing file?  This shows that several jobs write the
+ * file, even if HDF5 has overwritten its text. */
 static int has_journals(const char *growing)
 {
   struct names names;

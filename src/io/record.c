@@ -232,7 +232,8 @@ static void ranges_path(const char *growing, char *path)
   snprintf(path, 4096, "%.*s", (int)strlen(growing) - TAIL, growing);
 }
 
-/* Find the ranges that are recorded of this growing file, without those of another beside it. */
+/* List the ranges of this growing file.  The list is empty if the journals in the folder belong to
+ * another one. */
 static int ranges_of(const char *growing, struct range_list *list)
 {
   char path[4096];

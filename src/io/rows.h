@@ -26,8 +26,8 @@ struct rows_shard {
 /* The rows of one input, or of several, one after another. */
 struct rows_input {
   struct row_source source;
-  const char **files; /* [n_files], borrowed: the files of rows, without /path, and the files that
-                       * list names */
+  const char **files; /* [n_files], borrowed: the files of rows, without /path, and the files @LIST,
+                       * which list names */
   int n_files;
   struct rows_shard *shards; /* [count], owned; a virtual dataset is replaced by its sources */
   int count, capacity;
@@ -40,10 +40,9 @@ struct rows_input {
  * cannot open; ERR_INPUT: no such dataset, wrong rank (not 2), type or shape (no columns, or
  * another number than in the first shard), the same rows twice, damaged.
  *
- * If c is not NULL the call is collective, and each rank gets its own status.  With more than
- * POOL_OPEN names, each rank opens only the files that it reads, at most POOL_OPEN at a time.  Each
- * collective step begins with an agreement on a status, so a rank that failed before may go on to
- * the caller's next agreement. */
+ * If c is not NULL, the call is collective.  Its collective steps fail on all ranks or on none;
+ * later steps may fail on single ranks, so the caller must agree on the status.  With more than
+ * POOL_OPEN names, each rank opens only the files that it reads, at most POOL_OPEN at a time. */
 int rows_input_open(struct rows_input *f, struct comm *c, const char *text);
 /* A mark: a hash of the sizes and times of all files, which is equal for jobs that read the same
  * files.  0: not known. */
@@ -51,7 +50,7 @@ uint64_t rows_input_mark(const struct rows_input *f);
 /* The same, with inodes too; 0 also if the rows are not read from files. */
 uint64_t rows_input_facts(const struct rows_input *f);
 void rows_input_close(struct rows_input *f);
-/* ERR_INPUT: both read rows of the same dataset; option_a, option_b are for the message. */
+/* ERR_USAGE: both read the same rows of a dataset; option_a and option_b are for the message. */
 int rows_inputs_disjoint(const struct rows_input *a, const char *option_a,
                          const struct rows_input *b, const char *option_b);
 

@@ -7,7 +7,7 @@
 
 #include "io/h5/h5.h"
 
-/* *value <- the value of the option `key`, never freed; NULL: the file does not say.
+/* *value <- the value of the option `key`; it is never freed.  NULL: the file does not give it.
  * ERR_MEMORY. */
 int run_option_find(const struct h5_file *result, const char *key, const char **value);
 

@@ -32,7 +32,7 @@ static int numbers_read(struct json_reader *r, int most, int capacity, gidx *num
   return OK;
 }
 
-/* Skip __metadata__, an object of texts.  Nothing in it is needed. */
+/* Skip __metadata__, an object of texts.  Only its keys are kept, to find a repeated one. */
 static int metadata_read(struct json_reader *r, struct tensor_table *t)
 {
   char *key, *text;
@@ -47,7 +47,7 @@ static int metadata_read(struct json_reader *r, struct tensor_table *t)
   return OK;
 }
 
-/* One of the three entries of a tensor. */
+/* Read one of the three entries of a tensor. */
 static int entry_read(struct json_reader *r, struct tensor *t, unsigned *seen)
 {
   static const char *const keys[] = {"dtype", "shape", "data_offsets"};

@@ -22,7 +22,7 @@ struct tensor_table {
   struct json_keys names, notes; /* of tensors, and of texts in __metadata__ */
 };
 
-/* Open a file and read its header.  flat_close() and tensors_free() follow also when it fails.
+/* Open a file and read its header.  Call flat_close() and tensors_free() also after a failure.
  * ERR_IO: cannot open; ERR_INPUT: the header is damaged. */
 int tensors_open(struct flat_file *f, struct tensor_table *t, const char *path);
 void tensors_free(struct tensor_table *t);

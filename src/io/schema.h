@@ -15,9 +15,9 @@
 #include "base/memory.h"
 #include "io/h5/h5.h"
 
-/* One dataset.  type: TYPE_OTHER if several are allowed, which the check of its kind tests.  shape:
- * a letter or word per dimension; '|' separates alternatives of different rank.  A letter has the
- * same value everywhere in a file; "N+1" is one more than "N". */
+/* One dataset.  type: TYPE_OTHER: several types are allowed, and the check of its kind tests the
+ * type.  shape: a letter or word per dimension; '|' separates alternatives of different rank.  A
+ * letter has the same value everywhere in a file; "N+1" is one more than "N". */
 struct object_row {
   const char *path;
   enum h5_type type;
@@ -30,7 +30,7 @@ struct object_table {
   int count;
 };
 
-enum { NAME_WIDTH = 28 }; /* of the first column of what `inspect` prints */
+enum { NAME_WIDTH = 28 }; /* of the first column that `inspect` prints */
 
 /* One kind of file.  Its functions are called for any file, also of another program, so they test
  * whether their objects exist. */
@@ -45,7 +45,8 @@ struct file_kind {
    * *group <- the group whose attributes show_below() has printed. */
   int (*show_above)(const struct h5_file *f, FILE *out);
   int (*show_below)(const struct h5_file *f, FILE *out, const char **group);
-  /* Add to the JSON of `inspect`, as entries, what it shows besides attributes; NULL: nothing. */
+  /* Add entries to the JSON of `inspect`, for the contents that are no attributes; NULL:
+   * nothing. */
   int (*tell)(const struct h5_file *f, struct json *j);
 };
 extern const struct file_kind *const file_kinds[];

@@ -10,7 +10,7 @@
 #include "model/cuts.h"
 
 int cuts_write(const struct h5_file *f, const struct score_cuts *cuts);
-/* *cuts <- those of a file; cuts->n is 0 if it has none.  ERR_INPUT. */
+/* *cuts <- the cuts of a file; cuts->n is 0 if it has none.  ERR_INPUT. */
 int cuts_read(const struct h5_file *f, struct score_cuts *cuts);
 
 /* ERR_INPUT: the cuts were computed from rows with another hash than `rows`.  cuts may be NULL. */

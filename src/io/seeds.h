@@ -26,10 +26,11 @@ struct seeds_record {
   float *stability; /* [k]; NULL: not all seeds are done */
 };
 
-/* Add it to a dictionary that is being written. */
+/* Add the record to a dictionary that is being written. */
 int seeds_write(const struct h5_file *f, const struct seeds_record *record);
 /* *record <- the record of an open dictionary of k atoms, in the arena, with room for all `wanted`
- * seeds; done is 0 if it has none.  ERR_INPUT: it is not as seeds_write() makes it. */
+ * seeds; record->done is 0 if the dictionary has no such record.  ERR_INPUT: it is not as
+ * seeds_write() makes it. */
 int seeds_read(const struct h5_file *f, idx k, struct arena *arena, struct seeds_record *record);
 
 /* The check of this part of a dictionary, what `inspect` shows of it below the list of objects, and

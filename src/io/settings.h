@@ -13,8 +13,8 @@
 enum setting_kind { SETTING_WORD, SETTING_TEXT, SETTING_LIST, SETTING_OBJECT };
 
 struct setting {
-  const char *name, *value; /* owned; value: of a text decoded, of a word as written (true, null,
-                             * 0.5), of a list "[...]", of an object "{...}" */
+  const char *name, *value; /* owned; value: a text is decoded, a word is as written (true, null,
+                             * 0.5), a list is "[...]", an object is "{...}" */
   enum setting_kind kind;
   int is_listed;   /* it is inside a list */
   gidx begin, end; /* the bytes of a word or text in the file */
@@ -43,7 +43,7 @@ int settings_long(const struct settings *s, const char *name, gidx *value);
  * another value. */
 int settings_factor(const struct settings *s, const char *name, double *value);
 
-/* Replace a value in s->whole by a text, which is given decoded. */
+/* Replace a value in s->whole, if there is one, by a text that needs no escapes. */
 int settings_replace(struct settings *s, const char *name, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Inputs of so many files that not every rank opens all of them.  In a survey each file is opened
- * by one rank, which tells the others its facts.  Later a rank opens only the files that it reads,
- * a limited number at a time, and compares them with these facts.
+ * Inputs that consist of many files.  No rank needs to open all of them.  In a survey each file is
+ * opened by one rank, which tells the others its facts.  Later a rank opens only the files that it
+ * reads, a limited number at a time, and compares them with these facts.
  *
  * Floor: io. */
 #ifndef IO_SHARD_POOL_H
@@ -13,7 +13,8 @@
 #include "comm/comm.h"
 #include "io/inputs.h"
 
-/* Up to this many inputs are opened without a pool; a pool has at most this many open at a time. */
+/* Up to this many inputs are opened without a pool; a pool has at most this many open at a time,
+ * unless threads read more than this many at once. */
 enum { POOL_OPEN = 64 };
 
 /* The facts of a file that its surveyor tells the others; all members have 64 bits. */
@@ -50,7 +51,8 @@ struct survey {
 /* The callback that opens array i of n; the survey closes it. */
 typedef int survey_open(void *self, int i, struct input_array **input);
 /* Make a survey of n arrays, of which every rank opens some.  If several fail, the failure of the
- * lowest array is reported.  Collective; it begins with an agreement on `status`. */
+ * array with the lowest number is reported.  Collective; it begins with an agreement on
+ * `status`. */
 int survey_make(struct survey *s, struct comm *c, int n, int status, survey_open *open, void *self);
 void survey_free(struct survey *s);
 
@@ -60,8 +62,8 @@ int pool_open(struct shard_pool *pool, const struct survey *s, const struct comm
               const char *standard);
 int pool_close(struct shard_pool *pool);
 
-/* As input_array_read(); any threads may call it.  ERR_INPUT: the file differs from that of the
- * surveyor; ERR_IO: the file changed. */
+/* As input_array_read(); any threads may call it.  ERR_INPUT: the file differs from the file that
+ * the surveyor saw; ERR_IO: the file changed. */
 int pool_read(struct shard_pool *pool, int i, gidx first, gidx count, float *out);
 
 #endif

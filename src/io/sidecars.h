@@ -20,9 +20,9 @@ int sidecars_open(const struct output_path *place, int appends, FILE **used, FIL
 /* Call this when used.in is written: sync and close it, and if there is no pair yet, give this one
  * its final names.  *log_name <- NULL, or the temporary name of the log; borrowed.  ERR_IO. */
 int sidecars_begin(FILE *used, const char **log_name);
-/* Call this after a result was published: the pair gets its final names.  It does nothing without a
- * pair, or if that was done before.  A failure is only a warning, since the result is complete; it
- * is tried again with the next result. */
+/* Call this after a result was published: the pair gets its final names.  It does nothing if there
+ * is no pair, or if the pair has its final names already.  A failure is only a warning, since the
+ * result is complete; the renaming is tried again after the next result. */
 void sidecars_publish(void);
 /* Has this run published a result? */
 int sidecars_are_published(void);

@@ -25,7 +25,7 @@ struct solutions_output {
 gidx solutions_bytes(const struct systems_shape *shape); /* size on disk, an upper bound */
 int solutions_output_create(struct solutions_output *r, const char *path,
                             const struct systems_shape *shape, const struct arrow_options *options);
-/* Publish.  inputs: what the systems were made from.  part: how many solutions the file has. */
+/* Publish.  inputs: hashes of the inputs of the systems.  part: how many solutions the file has. */
 int solutions_output_finish(struct solutions_output *r, const struct identity *inputs,
                             const struct systems_part *part, const struct run_fact *facts,
                             int n_facts);
@@ -40,8 +40,8 @@ struct solutions_input {
  * ERR_INPUT: damaged, or neither of these. */
 int solutions_input_open(struct solutions_input *f, const char *path);
 void solutions_input_close(struct solutions_input *f);
-/* Write the solutions of the file, as many as its part says, to a sink.  shape: that of all
- * systems.  ERR_INPUT: the steps have another shape. */
+/* Write the f->part.systems solutions of the file to a sink.  shape: the shape of all systems.
+ * ERR_INPUT: the steps have another shape. */
 int solutions_copy(const struct solutions_input *f, const struct systems_shape *shape,
                    const struct solution_sink *sink);
 

@@ -15,7 +15,8 @@
 
 enum { MAX_AROUND = 32 };
 
-/* Open the capture of an open attribution.  Its rows and sequences must be the same. */
+/* Open the capture of an open attribution.  It must have as many queries and heads as the
+ * attribution. */
 static int capture_open(struct sources *s, const char *name)
 {
   const struct capture_source *c = &s->capture.source;
@@ -141,7 +142,7 @@ static int list_read(struct sources *s, const struct source_list *l, struct list
                                 &out->sum);
 }
 
-/* *text <- the word at a position, or "".  The caller frees it. */
+/* *text <- the word at a position; NULL: there are no tokens.  The caller frees it. */
 static int word_make(struct sources *s, const struct source_list *l, gidx sequence, gidx position,
                      char **text)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For pages: which positions contribute to the score of a row and an atom.  attribution.h5 lists
- * them, and the capture has the tokens of its positions, if any.
+ * These functions show which positions contribute to the score of a row and an atom, for `inspect`.
+ * attribution.h5 lists them, and the capture has the tokens of its positions, if any.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_SOURCES_H
@@ -19,17 +19,19 @@ struct sources {
   int has_capture, has_tokens;
 };
 struct sources_names {
-  const char *folder;      /* its attribution.h5 is used if none is named and it exists */
+  const char *folder;      /* its attribution.h5 is used if `attribution` is NULL and the file
+                            * exists */
   const char *attribution; /* NULL: not named */
-  const char *capture; /* NULL: that of the run which wrote attribution.h5, if it still exists */
+  const char *capture;     /* NULL: the capture of the run that wrote attribution.h5, if it still
+                            * exists */
 };
 
-/* Open the named files, or the files that exist by default.  A file that belongs to other supports
- * or another capture is an error if it was named (ERR_INPUT), else a warning, and stays closed.
- * Call sources_close() also after a failure. */
+/* Open the named files, or the files that exist by default.  ERR_INPUT: a named file belongs to
+ * other supports or another capture.  A file that was not named then gives only a warning, and is
+ * not opened.  Call sources_close() also after a failure. */
 int sources_open(struct sources *s, const struct sources_names *names,
                  const struct support_source *of);
-/* Check the same again when the hash of the supports is known; 0: not known. */
+/* Check once more that attribution.h5 belongs to these supports, by their hash. */
 int sources_check(struct sources *s, const struct sources_names *names, uint64_t supports);
 int sources_there(const struct sources *s);
 void sources_close(struct sources *s);

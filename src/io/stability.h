@@ -7,9 +7,9 @@
 
 #include "base/memory.h"
 
-/* *cosine <- [k], in the arena: for each atom of the first dictionary its cosine with the atom
- * paired to it; 0 if it has no pair. *dictionary <- the hash of that dictionary.  ERR_INPUT: the
- * file has no pairs, or its number of atoms is not k. */
+/* *cosine <- [k], in the arena: for each atom of the first dictionary, its cosine with the atom
+ * that is paired with it; 0 if it has no pair. *dictionary <- the hash of that dictionary.
+ * ERR_INPUT: the file has no pairs, or its number of atoms is not k. */
 int stability_read(const char *name, idx k, struct arena *arena, float **cosine,
                    uint64_t *dictionary);
 

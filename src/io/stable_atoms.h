@@ -12,7 +12,7 @@
 struct stable_atoms {
   const float *atoms; /* [count][p] borrowed */
   idx *number;        /* [count] indices in the whole dictionary, ascending; in the arena */
-  idx count, p;       /* count 0: all were taken */
+  idx count, p;       /* count 0: no atoms were selected, and all are used */
 };
 
 /* best[k] <- the largest cosine of each of the atoms[k][p] in several comparison.h5; `comparisons`
@@ -25,7 +25,7 @@ int stable_atoms_take(struct stable_atoms *s, const struct atom_source *source, 
                       const float *stability, real least, struct arena *arena);
 /* These atoms as a dictionary; *s must not move while the source is used. */
 struct atom_source stable_atoms_source(struct stable_atoms *s, const struct atom_source *whole);
-/* Add JSON entries that list these atoms; nothing if all were taken. */
+/* Add JSON entries that list these atoms.  Nothing is added if count is 0. */
 void stable_atoms_json(const struct stable_atoms *s, struct json *j);
 
 #endif

@@ -49,7 +49,7 @@ static gidx array_bytes(double values, int width)
   return (gidx)(values * width * (1 + 0x1p-10)) + 2 * SLACK_BYTES;
 }
 
-/* Does the file have code blocks in /supports/codes, besides `data`? */
+/* Does the file have code blocks in /supports/codes, besides /supports/data? */
 static int stores_codes(const struct supports_shape *shape)
 {
   return shape->has_codes && shape->d > 1;
@@ -138,7 +138,7 @@ int supports_output_arrays(struct supports_output *f, struct h5_array *arrays[SU
   return stores_codes(&f->shape) ? SUPPORTS_ARRAYS : SUPPORTS_ARRAYS - 1;
 }
 
-/* Move to a row: rows that a rank writes need not follow each other. */
+/* Continue at a row: the rows that a rank writes need not follow each other. */
 static int row_seek(struct supports_output *f, gidx row)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
@@ -192,7 +192,7 @@ static int attributes_write(const struct h5_file *h5, const struct supports_shap
   return OK;
 }
 
-/* Begin the offsets of rows of any length.  Each is written with its row. */
+/* Begin the offsets of rows of any length.  Each offset is written when its row is written. */
 static int indptr_begin(struct supports_output *f)
 {
   gidx count = f->shape.n + 1, zero = 0;
@@ -210,8 +210,8 @@ static gidx chunk_entries(const struct supports_output *f, gidx *nnz)
                         : chunk_rows(f) * shape->s;
 }
 
-/* Create array a of the slabs, with the given entries per row; without slabs a chunk has `chunk`
- * entries. */
+/* Create the array that has index `a` in the slabs and `row` entries per row.  Without slabs a
+ * chunk has `chunk` entries. */
 static int array_create(struct supports_output *f, const char *path, int a, int rank,
                         const gidx *shape, gidx row, gidx chunk, struct h5_array *array)
 {
@@ -293,7 +293,8 @@ int supports_growing_create(struct supports_output *f, const char *path,
   return placed_open(f);
 }
 
-/* The offset in the file after the chunks of the first `rows` rows, which are whole sum blocks. */
+/* The offset in the file after the chunks of the first `rows` rows, which are whole sum blocks, or
+ * all rows. */
 static gidx rows_end(const struct supports_output *f, gidx rows)
 {
   int a = stores_codes(&f->shape) ? SLAB_CODES : SLAB_DATA;
@@ -381,7 +382,7 @@ int supports_output_cut(struct supports_output *f, gidx rows)
   return OK;
 }
 
-/* Every row has s entries, so row i begins at entry s i. */
+/* Create /supports/indptr for rows that all have s entries, so that row i begins at entry s i. */
 static int offsets_create(struct supports_output *f, struct h5_array *a)
 {
   gidx count = f->shape.n + 1;

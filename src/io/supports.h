@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports and codes: writing supports.h5, which rank 0 creates; with supports_ranks.h all ranks
- * write its rows.
+ * Supports and codes: writing supports.h5.  Rank 0 creates the file; with supports_ranks.h all
+ * ranks write its rows.
  *
  * Floor: io. */
 #ifndef IO_SUPPORTS_H
@@ -35,15 +35,15 @@ void supports_rows_close(struct support_pass *pass); /* safe on NULL */
  * (check.h). */
 int supports_taking_bytes(const struct supports_shape *shape, gidx entries, gidx *bytes);
 
-/* What is known before routing: n rows with supports of s atoms out of k, each a frame of d vectors
- * of p columns. */
+/* The properties that are known before routing: n rows with supports of s atoms out of k, each a
+ * frame of d vectors of p columns. */
 struct supports_shape {
   gidx n;
   idx k, s, d, p;
   int has_codes; /* 1: the file has codes; 0: scores only */
   int nonnegative;
-  const char *encoder; /* name, in encoder_names[], of the imported encoder that chose the supports:
-                        * then rows have at most s atoms; NULL: none, rows have exactly s */
+  const char *encoder; /* name, in encoder_names[], of the encoder that chose the supports; rows
+                        * then have at most s atoms.  NULL: no encoder; rows have exactly s atoms */
   int solved;          /* with an encoder: codes were solved for (N.24k); 0: they are the
                         * encoder's */
   const struct score_cuts *cuts; /* the score cuts (model/cuts.h) by which the supports were chosen
@@ -60,16 +60,17 @@ struct supports_output {
   struct support_sink sink;                    /* blocks of rows are written here, in order */
   float *summary;                              /* /supports/data of some chunks, for d > 1; owned */
   idx rounds;                                  /* of routing, used when ranks check rows */
-  int has_slabs;                               /* 0: HDF5 says where chunks are */
+  int has_slabs;                               /* 0: HDF5 chooses the places of chunks */
   struct h5_slabs slabs;                       /* of indices, score, data, codes (d > 1), indptr */
   struct support_counts counts;                /* of the rows that ranks have checked; owns
                                                 * density */
-  struct support_pass *pass; /* the check of this rank's rows since the last counts; NULL: not
-                              * begun; owned */
+  struct support_pass *pass; /* the check of the rows that this rank wrote since supports_rows_end()
+                              * last gave counts; NULL: not begun; owned */
   struct worker checker;     /* the thread that checks rows while others are written; owned */
   gidx checked, taken;       /* rows below `checked` are checked; those below `taken` were given to
                               * the checker */
-  gidx unchecked, unsynced;  /* bytes written since it last got rows, and since the last sync */
+  gidx unchecked, unsynced;  /* bytes written since the checker last got rows, and since the last
+                              * sync */
   struct phase hashing;      /* time spent on hashes, as part of writing */
 };
 gidx supports_bytes(const struct supports_shape *shape); /* size on disk, an upper bound */
@@ -94,8 +95,8 @@ int supports_growing_open(struct supports_output *f, const char *path, const cha
  * row `next`. */
 int supports_growing_join(struct supports_output *f, const char *path, const char *name,
                           const struct supports_shape *shape, gidx next);
-/* Rows of a segment (h5/slabs.h): ranges of such jobs begin at multiples of it.  0: chunks of this
- * shape have no fixed places in the file. */
+/* Rows of a segment (h5/slabs.h).  The range of a job begins at a multiple of this number.  0:
+ * chunks of this shape have no fixed places in the file. */
 gidx supports_segment_rows(const struct supports_shape *shape);
 /* Write /supports/indptr for rows first .. end - 1 that this job has written, sync it and read it
  * again.  ERR_IO. */
@@ -108,7 +109,7 @@ enum { SUPPORTS_ARRAYS = 4 };
 int supports_output_arrays(struct supports_output *f, struct h5_array *arrays[SUPPORTS_ARRAYS]);
 /* End the file early: it becomes a part (part.h) with the `rows` rows written so far. */
 int supports_output_cut(struct supports_output *f, gidx rows);
-/* What is known after the last row. */
+/* Values that are complete after the last row. */
 struct supports_ending {
   const struct metrics *metrics;
   const real *mean; /* [p], or NULL: nothing was subtracted */
@@ -117,7 +118,7 @@ struct supports_ending {
   int normalized; /* the dictionary's atoms were scaled to unit norm first */
   gidx sweeps;    /* of refit; 0: not written */
   struct identity inputs, contents;
-  const struct encode_part *part; /* for a part; else NULL */
+  const struct encode_part *part; /* for a part; NULL: no part */
 };
 /* Write what remains, and publish. */
 int supports_output_finish(struct supports_output *f, const struct supports_ending *ending,

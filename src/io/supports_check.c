@@ -30,7 +30,7 @@ enum {
   PIECE = 1 << 18,      /* entries per thread, with several threads: a chunk of Sagitta's files */
   ALONE = 1 << 15,      /* entries, with one thread */
   LONG_PIECE = 1 << 22, /* entries, if chunks should rarely be read twice */
-  MAX_PIECE = 1 << 21,  /* numbers of an array, of all threads together */
+  MAX_PIECE = 1 << 21,  /* the most values of one array in a piece */
   MAX_PARTS = 16        /* threads */
 };
 
@@ -39,7 +39,7 @@ struct support_part {
   gidx nonzero;
   idx atom_before; /* atom of the previous entry */
   float score_before;
-  gidx end;   /* end of its entries in the piece; they begin where those of the previous part end */
+  gidx end;   /* end of its entries in the piece; its entries begin where the previous part ends */
   gidx wrong; /* the first wrong entry, its status and its message */
   int status;
   char message[512];
@@ -58,7 +58,7 @@ struct support_pass {
   gidx k, top_s, rounds, d; /* top_s -1: rows may have any length */
   const char *encoder;      /* its name: rows may have fewer than top_s entries; NULL: none */
   int ascends;              /* the atoms of a row are in ascending order */
-  struct entry_rules rules; /* of rows of Sagitta's files; begins NULL: the file is not one */
+  struct entry_rules rules; /* for rows of Sagitta's files; begins NULL: there are none */
   gidx *offsets, *offsets_before;  /* [ROWS + 1] of the current block, and of the previous one */
   gidx piece;                      /* capacity of the next arrays, in entries */
   idx *atoms;                      /* [piece] */
@@ -75,7 +75,7 @@ struct support_pass {
   /* The current piece. */
   gidx first, count; /* entries */
   gidx row, n;       /* first row of the block that has its entries, and the rows of that block */
-  gidx given_rows;   /* rows that the taker (verify.h) has received */
+  gidx given_rows;   /* rows that the taker (check.h) has received */
 };
 
 /* Does a routing round (N.3r) begin at position j of a row? */
@@ -176,7 +176,8 @@ static int entries_read(const struct support_pass *s, gidx at, gidx count)
   return OK;
 }
 
-/* Read and check the offsets of rows row .. row + n. */
+/* Read and check the offsets of rows row .. row + n.  For rows in memory, and for offsets that were
+ * checked when they were written, they are computed, not read. */
 static int offsets_check(struct support_pass *s, gidx row, gidx n)
 {
   int is_known = s->given || (s->v->counts && s->v->counts->has_offsets);
@@ -201,7 +202,7 @@ static int offsets_check(struct support_pass *s, gidx row, gidx n)
 /* The row of the block that has entry e. */
 static gidx row_of(const struct support_pass *s, gidx e)
 {
-  gidx low = 0, high = s->n; /* it is in low .. high - 1 */
+  gidx low = 0, high = s->n; /* the row is in low .. high - 1 */
   while (high - low > 1) {
     gidx middle = (low + high) / 2;
     if (s->offsets[middle] <= e)
@@ -289,8 +290,8 @@ static void task_run(void *self, gidx task)
   status_take(part->message, sizeof part->message);
 }
 
-/* Divide the piece into parts of whole rows.  If a row is longer than the piece, the first part is
- * the whole piece. */
+/* Divide the piece into parts of whole rows.  If the piece begins or ends inside a row, the first
+ * part is the whole piece. */
 static void parts_cut(struct support_pass *s)
 {
   gidx end = s->first + s->count, last = row_of(s, end - 1);
@@ -302,7 +303,7 @@ static void parts_cut(struct support_pass *s)
 }
 
 /* The first `count` entries of this piece become the previous piece.  The next piece takes the
- * memory of the old one. */
+ * memory of the piece before. */
 static void piece_swap(struct support_pass *s, gidx count)
 {
   struct support_arrays now = {s->atoms, s->values, s->scores, s->blocks};
@@ -325,15 +326,15 @@ static int before_status(const struct support_pass *s)
   return entry_hashes_status(&s->hashes);
 }
 
-/* Run the tasks about the last piece. */
+/* Run the tasks about the previous piece, when no piece follows. */
 static int before_end(struct support_pass *s)
 {
   spare_run(before_tasks(s), before_run, s);
   return before_status(s);
 }
 
-/* Give rows up to `end` of the block to the taker.  The previous piece has their entries:
- * parts_open() makes a piece longer than any row. */
+/* Give rows up to `end` of the block to the taker.  The previous piece has all of their entries,
+ * since parts_open() makes a piece at least as long as any row. */
 static int rows_give(struct support_pass *s, gidx end)
 {
   const struct verify_taker *taker = s->v->taker;
@@ -403,7 +404,7 @@ static int rows_take(struct support_pass *s, gidx row, gidx n)
   return offsets_check(s, row, n);
 }
 
-/* Finish the last piece, and add up the counts. */
+/* Run the tasks about the last piece, and add up the counts. */
 static int pieces_end(struct support_pass *s)
 {
   TRY(before_end(s));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A CSR group is opened array by array; types are converted if that is exact. */
+ * A CSR group is opened array by array.  Integers of any width are read if their values fit; floats
+ * are rounded once to float32. */
 #include "io/supports_input.h"
 
 #include <math.h>
@@ -15,9 +16,9 @@
 #include "io/h5/values.h"
 #include "io/mean.h"
 
-/* A file with many atoms must store something about them.  FREE_ATOMS: atoms that need nothing;
- * ENTRY_ATOMS: atoms for each stored entry; PACKED_ATOMS: atoms whose densities one byte can hold
- * after deflate. */
+/* A file with many atoms must store something about them.  FREE_ATOMS: this many atoms need no
+ * stored data.  ENTRY_ATOMS: each stored entry allows this many atoms.  PACKED_ATOMS: one stored
+ * byte can hold the densities of this many atoms, after deflate. */
 enum { FREE_ATOMS = 1 << 20, ENTRY_ATOMS = 64, PACKED_ATOMS = 250 };
 #define MAX_ROWS (INT64_C(1) << 48)
 
@@ -150,7 +151,7 @@ static int whole_check(const struct supports_input_state *s, const struct h5_arr
   return OK;
 }
 
-/* *stores <- 1: the file really stores a density for each atom, compressed or not. */
+/* *stores <- 1: the file has enough stored bytes for a density of each atom, compressed or not. */
 static int density_find(const struct h5_file *f, gidx k, int *stores)
 {
   struct h5_values v = {0};
@@ -159,7 +160,7 @@ static int density_find(const struct h5_file *f, gidx k, int *stores)
   int status = h5_values_open(f, "/metrics/density", NULL, &v);
   *stores = !status && v.rank == 1 && v.shape[0] == k && v.stored >= k / PACKED_ATOMS;
   h5_values_close(&v);
-  if (status) status_clear(); /* if it cannot be opened, it stores nothing */
+  if (status) status_clear(); /* a dataset that cannot be opened stores nothing */
   return OK;
 }
 

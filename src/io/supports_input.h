@@ -19,14 +19,15 @@ struct supports_input {
   int solved;
   struct score_cuts cuts; /* the score cuts (model/cuts.h) by which the supports were chosen; n = 0:
                            * none */
-  int nonnegative;        /* 1: the file says that codes are at least 0; else 0 */
+  int nonnegative;        /* 1: the file says that codes are at least 0 */
   int normalized;         /* the atoms were scaled first */
   real rho;   /* penalty with which the codes were solved; 0 if the file does not say it */
   real *mean; /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
   gidx mean_length;
   gidx sweeps;                        /* of refit so far */
-  struct identity inputs;             /* what the codes were solved for, if the file says it;
-                                       * .dictionary is 0 if the atoms were scaled first */
+  struct identity inputs;             /* hashes of the rows and the dictionary for which the codes
+                                       * were solved, if the file has them; .dictionary is 0 if the
+                                       * atoms were scaled first */
   struct identity contents;           /* of a refit: hashes of its supports and of the dictionary
                                        * that belongs to them */
   real explained_variance;            /* as the file says; NaN if it does not */
@@ -40,9 +41,10 @@ int supports_part_open(struct supports_input *f, const char *name);
 /* *encoder <- the name of the encoder that chose the supports of a file, as in struct
  * supports_shape. */
 int supports_encoder_read(const struct h5_file *f, const char **encoder);
-/* *mean <- the vector that is subtracted from rows; NULL: none.  The dictionary (dictionary: its
- * name; of_atoms: its mean) and the supports must have the same mean; supports of another program
- * may have none, then the dictionary's is used.  ERR_INPUT: they disagree. */
+/* *mean <- the vector that is subtracted from rows; NULL: none.  dictionary: the name of the
+ * dictionary; of_atoms: its mean.  If only one of dictionary and supports has a mean, that one is
+ * used.  ERR_INPUT: the two means differ, the mean of the supports has another length than p, or
+ * only the dictionary has a mean although Sagitta wrote the supports. */
 int supports_mean_find(const struct supports_input *f, const char *dictionary, const real *of_atoms,
                        gidx p, const real **mean);
 /* Does the file have a score for each code? */
@@ -50,9 +52,9 @@ int supports_have_scores(const struct supports_input *f);
 struct h5_file *supports_input_file(const struct supports_input *f);
 void supports_input_close(struct supports_input *f);
 
-/* Check the attribute shape[2] of a CSR matrix before memory is allocated by it, since no stored
- * data confirm its numbers.  ERR_INPUT: a number is out of range, or there are far more atoms than
- * entries and no density per atom is stored. */
+/* Check the attribute shape[2] of a CSR matrix before memory of that size is allocated, since no
+ * stored data confirm these two numbers.  ERR_INPUT: a number is out of range, or there are far
+ * more atoms than entries and no density per atom is stored. */
 int supports_shape_check(const struct h5_file *f, const gidx *shape, gidx entries);
 
 #endif

@@ -149,8 +149,8 @@ static int rows_check(struct supports_output *f)
   return status;
 }
 
-/* Check rows in a thread while others are written.  The disk receives them meanwhile.  The thread
- * waits for it only if many bytes are unsynced, so that the sync before a record is short. */
+/* Check rows in a thread while others are written.  The thread waits for the disk only if many
+ * bytes are unsynced, so that the later sync before a record is short. */
 static int beside_check(void *self)
 {
   struct supports_output *f = self;
@@ -221,7 +221,7 @@ static int hashes_join(struct supports_output *f, struct comm *c, gidx first, gi
   return OK;
 }
 
-/* The same, if only rank 0 has written. */
+/* On rank 0, which alone has written: add its counts of chunks to the counts of all ranks. */
 static void hashes_take(struct supports_output *f)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];

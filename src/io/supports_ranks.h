@@ -11,21 +11,23 @@
 
 /* Begin a file of this shape that rank 0 has created, without rows.  *is <- 1: each rank writes
  * rows of its own to the sink of its *f, in ascending order: whole sum blocks (4,096 rows), or the
- * last rows of the file.  *is <- 0: rank 0 alone writes, since chunks of this shape have no fixed
- * places, or since a rank cannot see the file, which is logged. */
+ * last rows of the file.  *is <- 0: rank 0 alone writes.  The reason is that there is one rank,
+ * that chunks of this shape have no fixed places, that the file system may write back a memory page
+ * with chunks of two ranks (logged), or that a rank cannot see the file (logged). */
 int supports_ranks_begin(struct supports_output *f, struct comm *c,
                          const struct supports_shape *shape, idx rounds, int *is);
 
-/* Check rows first .. end - 1, which were written since the last call: with `all` by the ranks
- * together, else by rank 0 alone into chunks with fixed places (h5/placed.h).  Each rank that wrote
- * syncs its rows, reads them again, and checks them as `verify` does.  Then all ranks get the
- * hashes of the chunks, and rank 0 the counts of all rows so far. */
+/* Check rows first .. end - 1, which were written since the last call.  all: 1 if each rank wrote
+ * some of these rows, 0 if rank 0 wrote them alone, into chunks with fixed places (h5/placed.h).
+ * Each rank that wrote syncs its rows, reads them again, and checks them as `verify` does.  With
+ * `all`, every rank then gets the hashes of all these chunks.  Rank 0 adds the counts to its counts
+ * of earlier rows. */
 int supports_ranks_check(struct supports_output *f, struct comm *c, int all, gidx first, gidx end);
 /* Add counts of rows that were checked.  Not collective. */
 int supports_counts_add(struct supports_output *f, const struct support_counts *more);
 /* Call this after this rank has written rows up to `end` of a file whose chunks have fixed places.
  * From time to time it gives the unchecked rows to a thread, so that few are left to check at the
- * end.  It may return the failure of rows of an earlier call.  Not collective. */
+ * end.  It may return a failure that belongs to rows of an earlier call.  Not collective. */
 int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end);
 /* Wait until the checking thread no longer reads the file; call it before closing.  Safe on a
  * zeroed struct.  Not collective. */

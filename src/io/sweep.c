@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Frames in float64, and what dictionary.h5 also has of a run and of the steps of atoms. */
+ * The file has the frames in float64.  Settings of the run and steps of atoms are stored as in
+ * dictionary.h5 (fit_history.h). */
 #include "io/sweep.h"
 
 #include <math.h>

@@ -15,8 +15,8 @@
 extern const struct file_kind sweep_kind;
 
 struct sweep_facts {
-  gidx sweeps;              /* done before this one */
-  gidx atoms;               /* done in it, in the order of the classes */
+  gidx sweeps;              /* sweeps that were done before this one */
+  gidx atoms;               /* atoms that were done in this sweep, in the order of the classes */
   uint64_t classes;         /* their hash */
   struct fit_start start;   /* of fit only its rows and held-out rows */
   struct identity contents; /* of refit: the files from which the sweep began; 0: its inputs */
@@ -24,14 +24,15 @@ struct sweep_facts {
 
 /* Begin the file of k frames of d vectors of p columns. */
 int sweep_output_create(struct matrix_output *f, const char *path, idx k, idx d, idx p);
-/* Write all of it except /run, which is written when it is published; frames[k][d][p], steps[k]. */
+/* Write everything except /run, which is written when the file is published; frames[k][d][p],
+ * steps[k]. */
 int sweep_output_write(struct matrix_output *f, const struct sweep_facts *facts, const real *frames,
                        const struct atom_step *steps, idx k);
 
 /* Read the facts.  ERR_INPUT: it is not such a file. */
 int sweep_facts_read(const char *path, struct sweep_facts *facts);
-/* frames[k][d][p] and steps[k] <- those of the file.  ERR_INPUT: they have other shapes, or a value
- * is not finite. */
+/* frames[k][d][p], steps[k] <- the frames and outcomes in the file.  ERR_INPUT: they have other
+ * shapes, or a value is not finite. */
 int sweep_read(const char *path, idx k, idx d, idx p, real *frames, struct atom_step *steps);
 
 #endif

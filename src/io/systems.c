@@ -190,7 +190,8 @@ static int block_read(void *self, const struct systems_block *to)
     all.until[i] = count;
   }
   if (threads > 1) spare_run(count, part_run, &all);
-  for (gidx i = 0; i < count; i++) /* read again what failed, for the error in this thread */
+  for (gidx i = 0; i < count; i++) /* read a failed piece again, so that this thread has the
+                                    * error */
     if (threads == 1 || all.status[i]) TRY(part_read(&all, i));
   return OK;
 }
@@ -229,7 +230,7 @@ int systems_part_open(struct systems_input *f, const char *path)
   return vector_read(&f->h5, "/systems/color", TYPE_I32, count, f->color);
 }
 
-/* *sum <- the terms of some runs of entries, spread over the whole array. */
+/* Add to *sum the hash terms of some runs of entries, spread over the whole array. */
 static int sample_terms(const struct h5_array *a, uint64_t *sum)
 {
   enum { RUNS = 64, VALUES = 512 };
@@ -357,7 +358,7 @@ int systems_output_create(struct systems_output *r, const char *path,
   return OK;
 }
 
-/* Write the vectors about systems, for the first `count` of them. */
+/* Write the vectors that have an entry for each system, for the first `count` systems. */
 static int vectors_write(const struct systems_output *r, gidx count)
 {
   const struct systems_shape *s = r->shape;

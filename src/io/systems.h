@@ -21,7 +21,7 @@ struct systems_input {
   struct systems_shape shape;
   struct h5_array arrays[SYSTEM_ARRAYS]; /* D_blocks, B_blocks, g_t, hbb, g_b */
   struct system_source source;
-  struct identity inputs;   /* what the systems were made from, if the file says it */
+  struct identity inputs;   /* hashes of the inputs of the systems, if the file has them */
   struct systems_part part; /* for a file that a stopped run left */
   idx *atom, *color;        /* [shape.count]; in the arena */
 };
@@ -34,11 +34,11 @@ void systems_input_close(struct systems_input *f);
  * hashes in a file that Sagitta wrote. */
 int systems_input_mark(const struct systems_input *f, uint64_t *mark);
 
-/* Verify and open what a stopped run left, or a complete file, for which part.systems is 0.  Call
- * systems_input_close() also after a failure.  ERR_IO: cannot open; ERR_INPUT: damaged, or
+/* Verify and open a file that a stopped run left, or a complete file, for which part.systems is 0.
+ * Call systems_input_close() also after a failure.  ERR_IO: cannot open; ERR_INPUT: damaged, or
  * something else. */
 int systems_part_open(struct systems_input *f, const char *path);
-/* Write its systems, with their rows, to a sink. */
+/* Write the systems of the file, with their rows, to a sink. */
 int systems_copy(const struct systems_input *f, const struct system_sink *sink);
 
 /* systems.h5 being written. */
@@ -58,8 +58,8 @@ gidx systems_max_bytes(gidx n, gidx count, gidx d, gidx k);
 int systems_output_create(struct systems_output *r, const char *path,
                           const struct systems_shape *shape, const idx *atom, const idx *color,
                           int has_rows);
-/* Publish.  inputs: what the systems were made from.  part: how many systems the file has, and a
- * mark; NULL: all systems (else ERR_INTERNAL), and no mark. */
+/* Publish.  inputs: hashes of the inputs of the systems.  part: how many systems the file has, and
+ * a mark.  part NULL: the file must have all systems (if not, ERR_INTERNAL), and gets no mark. */
 int systems_output_finish(struct systems_output *r, const struct identity *inputs,
                           const struct systems_part *part, const struct run_fact *facts,
                           int n_facts);

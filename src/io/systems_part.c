@@ -33,7 +33,7 @@ int systems_part_is(const struct h5_file *f, const struct file_kind *kind, int *
   return f->version ? h5_attribute_is(f, "/", "kind", kind->name, is_part) : OK;
 }
 
-/* *part <- the part that a complete result is. */
+/* *part <- the mark of a complete result; all else in *part is 0. */
 static int whole_read(const struct h5_file *f, struct systems_part *part)
 {
   int there;

@@ -23,7 +23,7 @@ enum { MAX_SLOTS = 32, DIGITS = 16, KEPT = -1 };
 /* A signal may come at any time.  So is_taken is set last, when the names are complete. */
 static struct slot {
   _Atomic int is_taken;
-  int is_shown; /* it has its final name, unless the run fails */
+  int is_shown; /* it has its final name; if the run fails, it is renamed to `failed` */
   char name[sizeof((struct temporary *)0)->name], failed[sizeof((struct temporary *)0)->name];
 } slots[MAX_SLOTS];
 

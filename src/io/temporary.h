@@ -42,7 +42,7 @@ int temporary_text_publish(const char *path, const char *text, size_t bytes);
 /* Remove it now. */
 void temporary_drop(struct temporary *t);
 
-/* Is this file name that of a temporary of `name`, from any run? */
+/* Is `file` the name of a temporary of `name`, from any run? */
 int temporary_is_of(const char *file, const char *name);
 /* The same for one that was kept with this END. */
 int temporary_is_kept(const char *file, const char *name, const char *end);

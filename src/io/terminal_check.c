@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Log determinants follow from their pairs; covariance blocks are finite, symmetric and padded with
- * NaN; cross pairs are in order and have the strengths of their blocks. */
+ * What the check tests: log determinants follow from their pairs; covariance blocks are finite,
+ * symmetric and padded with NaN; cross pairs are in order and have the strengths of their
+ * blocks. */
 #include "io/terminal.h"
 
 #include <math.h>

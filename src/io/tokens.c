@@ -113,7 +113,8 @@ static int numbers_read(const struct tokens *t, gidx first, gidx n, gidx *token)
   if (!t->flat.file) return h5_array_read(&t->token, first, n, TYPE_I64, token);
   gidx bytes = whole_bytes(t->dtype);
   unsigned char *raw =
-      (unsigned char *)(token + n) - n * bytes; /* the end: read before it is overwritten */
+      (unsigned char *)(token + n) - n * bytes; /* the end of token[]; each number is read before
+                                                 * its bytes are overwritten */
   TRY(flat_bytes(&t->flat, t->flat.data + first * bytes, (size_t)(n * bytes), raw));
   for (gidx i = 0; i < n; i++) {
     token[i] = whole_number(raw + i * bytes, t->dtype);
@@ -159,7 +160,7 @@ int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const ch
 
 enum { NOTED = 1 << 16, MAX_NOTED = 1 << 24 }; /* rows per read, and rows in all */
 
-/* Check that the tokens of rows have words. */
+/* Warn if tokens have no words, in the first MAX_NOTED rows. */
 static int words_check(struct tokens *t, const char *path, struct vocabulary_use *use, gidx *token)
 {
   gidx end = imin(t->n, MAX_NOTED);

@@ -24,8 +24,8 @@ struct tokens {
 };
 
 /* Open the tokens of a file of rows, which must have n rows as the supports called `name` do.
- * ERR_INPUT: it has no tokens, or those of other rows.  Call tokens_close() also after a
- * failure. */
+ * ERR_INPUT: the file has no tokens, or has another number of rows.  Call tokens_close() also after
+ * a failure. */
 int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name);
 
 /* Open a file with the tokens of n rows: FILE.npy of integers, or FILE.h5[:/path] (default
@@ -37,11 +37,11 @@ int tokens_open_alone(struct tokens *t, const char *file, gidx n, const char *na
  * missing, or has other rows, a warning says so and *t stays closed.  ERR_MEMORY. */
 int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const char *name);
 
-/* Read a vocabulary, and warn where the rows' tokens do not fit it. */
+/* Read a vocabulary, and warn if the tokens of the rows do not fit it. */
 int tokens_name(struct tokens *t, const char *vocabulary);
 
-/* Print a token's word, or its number without a vocabulary; in brackets if is_row.  A word that
- * continues the one before it, as "##ing", follows it without a blank. */
+/* Print a token's word, or its number without a vocabulary; in brackets if is_row.  A word such as
+ * "##ing", which continues the word before it, is printed without a blank in front. */
 void tokens_word(const struct tokens *t, gidx token, int is_row, FILE *out);
 /* Print the token of a row in brackets, with at most `around` tokens of its window before and after
  * it: words, or numbers without a vocabulary. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The group /train of a dictionary.h5: how its encoder was trained; in state.h5 it also holds what
- * a resumed training needs.
+ * The group /train of a dictionary.h5: how its encoder was trained; in state.h5 it also has the
+ * data that a resumed training needs.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_TRAINING_H
@@ -16,7 +16,7 @@ extern const struct object_table train_objects;
 
 /* Add the group to a dictionary that is being written. */
 int training_write(struct matrix_output *f, const struct train_point *point);
-/* Add what a state.h5 has besides: the training state except the decoder and the encoder's matrix,
+/* Add the other data of a state.h5: the training state except the decoder and the encoder's matrix,
  * which are datasets of any dictionary; with learns_offset the offset, and the mean that training
  * steps subtract. */
 int training_state_write(struct matrix_output *f, const struct train_point *point, idx k, idx p,

@@ -45,8 +45,8 @@ static int identity_check(struct verify *v)
 
 enum { LARGE_BYTES = 4 << 20 }; /* threads read the chunks of datasets from this size on */
 
-/* Read all values, unless their hash is already known to match.  Of texts, the bytes are read
- * too. */
+/* Read all values, and the bytes of texts.  is_known: values of a dataset that another check reads,
+ * or that were checked when they were written; these are not read here. */
 static int values_read(struct verify *v, struct h5_values *values, int is_known)
 {
   char text[64];
@@ -92,7 +92,7 @@ static int object_read(struct verify *v, const char *object, const char *attribu
   return status;
 }
 
-/* Read an object and its attributes.  Threads that check supports read the entries of supports. */
+/* Read an object and its attributes.  Entries of supports may be left to supports_check(). */
 static int entry_read(struct verify *v, const struct h5_entry *entry)
 {
   int has_offsets = v->counts && v->counts->has_offsets && !strcmp(entry->path, OFFSETS_PATH);
@@ -121,7 +121,8 @@ static int everything_read(struct verify *v)
   return OK;
 }
 
-/* Check that a required dataset exists, and the type and shape of a dataset. */
+/* Check that a required dataset exists.  If a dataset exists, check its shape, and in Sagitta's
+ * files its type. */
 static int row_check(struct verify *v, const struct object_row *row)
 {
   struct h5_array a;
@@ -139,8 +140,8 @@ static int row_check(struct verify *v, const struct object_row *row)
   return status;
 }
 
-/* Check the tables of object types.  A file of Sagitta must have the objects of its kind.  In other
- * files, objects of all kinds are checked if they exist. */
+/* Check the objects against the tables of kinds.  A file of Sagitta must have the objects of its
+ * kind.  In other files, objects of all kinds are checked if they exist. */
 static int tables_check(struct verify *v)
 {
   for (int k = 0; k < file_kind_count; k++) {

@@ -13,7 +13,7 @@
 int file_verify(const char *path, FILE *out);
 
 /* The same, but the entries of supports are skipped if their writer has already read them again and
- * checked them; counts: theirs; NULL: nothing is skipped. */
+ * checked them; counts: the counts of these entries; NULL: nothing is skipped. */
 struct support_counts;
 int file_verify_rest(const char *path, const struct support_counts *counts);
 

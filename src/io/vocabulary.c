@@ -74,10 +74,11 @@ static int is_json(const char *text)
   return *text == '"' && end > text && (end[-1] == '}' || end[-1] == ']');
 }
 
-/* What is read from a tokenizer.json, besides the words and their numbers. */
+/* The data of a tokenizer.json besides the words and their numbers. */
 struct tokenizer {
   struct vocabulary added; /* words without marks */
-  gidx capacity;           /* words that v, and below that `added`, have space for */
+  gidx capacity;           /* number of words for which v has space; added_capacity: for which
+                            * `added` has space */
   gidx added_capacity;
   int has_words, has_parts, has_model, is_bytes;
 };
@@ -300,7 +301,8 @@ static speller *speller_of(const struct vocabulary *v, int is_bytes)
   return is_bytes ? bytes_spell : has_blanks ? piece_spell : NULL;
 }
 
-/* Set token i to a text that has its own blanks. */
+/* Set the word of token i to a text that contains its blanks: a blank in front, or none if it
+ * continues the word before it. */
 static int text_set(struct vocabulary *v, gidx *capacity, gidx i, const char *text)
 {
   int is_apart = text[0] == ' ' && text[1] && text[1] != ' ' && strncmp(text + 1, "##", 2) != 0;
@@ -401,8 +403,8 @@ int vocabulary_note(struct vocabulary_use *u, const struct vocabulary *v, const 
   return OK;
 }
 
-/* Does the vocabulary have words for only few of its tokens, by design?  Then an empty line is not
- * a word that was torn. */
+/* Do more than half of the tokens have no word?  Then empty lines are intended, and are no words
+ * that contained a line feed. */
 static int is_sparse(const struct vocabulary *v)
 {
   gidx empty = 0;

@@ -10,7 +10,7 @@
 struct vocabulary {
   char **word; /* [n] word of each token; "" or NULL: none; owned */
   gidx n;
-  int is_text; /* words are lines of a text; a word that contains a line feed would shift those
+  int is_text; /* words are lines of a text; a word that contains a line feed would shift the words
                 * after it */
 };
 
@@ -30,8 +30,8 @@ struct vocabulary_use {
 /* Note tokens token[count]. */
 int vocabulary_note(struct vocabulary_use *u, const struct vocabulary *v, const gidx *token,
                     gidx count);
-/* Warn of tokens in rows whose line is empty, unless most lines are empty, and of tokens after the
- * last word. */
+/* Warn of tokens after the last word.  If the vocabulary is a text, also warn of tokens in rows
+ * whose line is empty, unless most lines are empty. */
 void vocabulary_warn(const struct vocabulary_use *u, const struct vocabulary *v, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Attributes of /run; what a record of a journal says is in record.c. */
+ * These functions read attributes of /run.  For journals, record.c reads the last record. */
 #include "io/writer.h"
 
 #include <math.h>
@@ -18,7 +18,8 @@ static void writer_read(const struct h5_file *f, const char *name, char *out, in
   if (status) status_clear();
 }
 
-/* A file without the number is older than the number, which counts as 1. */
+/* A file without the attribute `numerics` was written before the attribute existed; its number is
+ * 1. */
 static int writer_check(const struct h5_file *f, const char *advice)
 {
   char version[64] = "unknown", revision[64] = "unknown";

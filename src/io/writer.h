@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which program wrote a file, and of which job the file is.
+ * Which program wrote a file, and for which job.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_WRITER_H
@@ -13,7 +13,8 @@ enum { NUMERICS = 8 };
 int numerics_check(const char *path, const char *advice);
 
 /* *text <- the identity of a result or a journal (job/identity.h); the caller frees it.  ERR_INPUT:
- * the file is of a program with other bits, or has none; the message says of which program. */
+ * the file has no identity, or a program with other bits wrote the result; the message says which
+ * program. */
 int writer_identity(const char *path, char **text);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank checks its share of the row numbers for keys of the window.  What the ranks find is
- * gathered and sorted. */
+ * Each rank checks its share of the row numbers for keys of the window.  The rows that the ranks
+ * find are gathered and sorted. */
 #include "seed/draw.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All rows in the order of (random key, row), one window of keys at a time.
+ * All rows in the order of (random key, row), window by window.  A window is an interval of keys.
  *
  * Floor: seed.
  *
  * The key of a row is random_bits(seed, STREAM_DRAW, row).  Keys are spread evenly, so a window of
- * keys can be chosen that has about the wanted number of rows.  Memory is that of one window,
+ * keys can be chosen that has about the wanted number of rows.  Only one window is in memory,
  * whatever the number of rows.  A window costs one pass over the row numbers, without reading
  * rows. */
 #ifndef SEED_DRAW_H
@@ -22,7 +22,7 @@ struct drawn_row {
 struct draw {
   gidx n; /* rows */
   uint64_t seed;
-  gidx wanted;             /* rows per window, about; >= 1 */
+  gidx wanted;             /* wanted rows per window; >= 1 */
   uint64_t from;           /* first key of the next window */
   int ended;               /* there is no further window */
   struct drawn_row *drawn; /* [count] the window, sorted, the same on every rank; owned */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank r sums the rows of sum blocks r, r + size, ...  In each round rank 0 receives the chain of
- * one block from each rank, and adds them to the tree in order. */
+ * Rank r sums the rows of sum blocks r, r + size, ...  The sums over one block, added row by row,
+ * are called its chain.  In each round rank 0 receives the chain of one block from each rank, and
+ * adds these chains to the tree of sums (N.0) in the order of the blocks. */
 #include "seed/mean.h"
 
 #include "base/fingerprint.h"
@@ -22,7 +23,7 @@ struct mean_work {
   struct row_reader reader;
   real *shift;         /* [p] */
   real *chain;         /* [p] of this rank's block */
-  real *chains;        /* [size][p] of a round, on rank 0 */
+  real *chains;        /* [size][p] of all ranks in a round, on rank 0 */
   real *tree;          /* [TREE_LEVELS][p], on rank 0 */
   gidx pushed;         /* blocks in the tree */
   struct norms *norms; /* of this rank's rows; NULL: not wanted */

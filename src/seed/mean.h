@@ -5,7 +5,7 @@
  *
  *      mean_c = fl(k_c + fl(sum_i (x_ic - k_c) / N))        (doc/numerics.md sections 1 and 7)
  *
- * k is the mean of the first min(N, SHIFT_ROWS) rows; the sum is that of (N.0). */
+ * k is the mean of the first min(N, SHIFT_ROWS) rows; the terms are added in the order of (N.0). */
 #ifndef SEED_MEAN_H
 #define SEED_MEAN_H
 
@@ -26,8 +26,8 @@ int mean_compute(struct comm *c, const struct row_source *rows, const struct sto
 int mean_compute_warned(struct comm *c, const struct row_source *rows, const struct stops *stops,
                         real *mean, real *norm);
 
-/* Only read every row and check that it is finite.  Used when no mean is wanted: a seed draws a few
- * rows, but the whole file must be one that later commands accept.  Collective. */
+/* Compute no mean: only read every row and check that it is finite.  Used when no mean is wanted: a
+ * seed draws a few rows, but the whole file must be one that later commands accept.  Collective. */
 int rows_finite(struct comm *c, const struct row_source *rows);
 
 #endif

@@ -19,7 +19,7 @@ struct search {
   real *shift;         /* [p] */
   gidx first, n;       /* rows of this rank */
   real *square;        /* [n] */
-  gidx *starts;        /* [size + 1] number of rows left out before each rank's */
+  gidx *starts;        /* [size + 1] number of rows that all lower ranks leave out */
   struct norms *norms; /* of all rows */
 };
 
@@ -99,7 +99,7 @@ static int rows_list(struct search *s, real bound, struct arena *arena, gidx **o
   return comm_sum(c, *out, *count);
 }
 
-/* Find the rows to leave out.  *bound is found first if it is 0, and so is the shift. */
+/* Find the rows to leave out.  If *bound is 0, the shift and the bound are computed first. */
 static int search_run(struct search *s, real multiple, struct outliers *o, int which, real *bound)
 {
   struct comm *c = s->c;

@@ -18,7 +18,7 @@
 #include "seed/draw.h"
 
 enum { BLOCK_BYTES = 64 << 20, MAX_BLOCK = 1 << 16, MIN_BLOCK = 64 };
-enum { NEAR_BYTES = 2 << 20 }; /* of rows that are read together, at most */
+enum { NEAR_BYTES = 2 << 20 }; /* the most bytes of rows that are read together */
 
 /* A drawn row and its position in the drawn order of the block. */
 struct place {
@@ -54,7 +54,7 @@ struct seeding {
   uint64_t mask;
 };
 
-/* Allocate what only rank 0 holds. */
+/* Allocate the arrays that only rank 0 has. */
 static int root_alloc(struct seeding *s)
 {
   gidx frame = (gidx)s->d * s->p;
@@ -105,8 +105,9 @@ static idx block_order(struct seeding *s)
   return count;
 }
 
-/* Cut this rank's share into groups: neighbours, or rows that are as near as rows that are stored
- * together.  Returns how many groups there are. */
+/* Cut this rank's share into groups of rows that are read together, and return their number.  If
+ * the source has chunks, a group spans at most as many rows as a chunk.  If not, a group has
+ * consecutive rows. */
 static gidx groups_cut(struct seeding *s)
 {
   const struct place *order = s->order + s->partition_first;
@@ -169,8 +170,8 @@ static int partition_read(void *argument)
   return OK;
 }
 
-/* x <- the rows of the order, on rank 0.  Rows ascend with the ranks, so the lowest rank that fails
- * has the lowest bad row. */
+/* On rank 0: x <- the rows in the order of s->order.  Rows ascend with the ranks, so the lowest
+ * rank that fails has the lowest bad row. */
 static int block_read(struct seeding *s, idx count)
 {
   for (int r = 0; r < s->c->size; r++) {

@@ -22,7 +22,7 @@ gidx synth_kept(const struct synth_task *task)
   return task->kind == SYNTH_PLANTED && bytes <= task->max_keep ? bytes : 0;
 }
 
-/* Allocate what planted data need besides rows: their truth, and atoms. */
+/* Allocate the arrays for planted data besides the rows: the truth, and atoms. */
 static int truth_alloc(struct synth *s)
 {
   const struct planted *g = &s->task->planted;
@@ -38,7 +38,7 @@ static int truth_alloc(struct synth *s)
               : arena_alloc(&s->arena, &s->again, again, sizeof *s->again);
 }
 
-/* Allocate everything, in s->arena, which may be dry. */
+/* Allocate all arrays in s->arena.  A dry arena only counts their bytes. */
 static int synth_alloc(struct synth *s)
 {
   gidx frame = frame_size(s->task), block = s->c->rank ? 0 : s->task->block;
@@ -59,7 +59,7 @@ int synth_memory(const struct synth_task *task, int ranks, gidx *bytes)
 }
 
 /* Deal items first .. min(first + block, total) - 1 to the ranks: s->counts <- how many each rank
- * has, *mine <- this rank's first item.  Returns how many items there are. */
+ * has, *mine <- this rank's first item.  Returns the number of items in the block. */
 static gidx block_deal(struct synth *s, gidx total, gidx first, gidx *mine)
 {
   gidx n = imin(total - first, s->task->block), start, count;
@@ -113,7 +113,7 @@ static const float *atom_find(struct synth *s, idx atom, float *scratch)
   return scratch;
 }
 
-/* out[d][p] <- an atom of the dictionary, or of its start. */
+/* out[d][p] <- an atom of the planted dictionary, or if start is 1, of the start dictionary. */
 static void atom_make(struct synth *s, idx atom, int start, float *out)
 {
   const struct synth_task *t = s->task;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Synthetic dictionaries and rows: each rank makes its share of a block, rank 0 writes the block.
  *
- * Floor: synth.  Knows no files: what is made goes to sinks, on rank 0. */
+ * Floor: synth.  Knows no files: results go to sinks, on rank 0. */
 #ifndef SYNTH_SYNTH_H
 #define SYNTH_SYNTH_H
 
@@ -21,14 +21,16 @@ struct synth_task {
   gidx n;                 /* rows */
   real cosine;            /* between the start dictionary and the planted one */
   idx block;              /* rows or atoms handled at a time; changes no bit */
-  gidx max_keep;          /* most bytes of a planted dictionary that every rank keeps; of a larger
-                           * one the atoms of each row are made again, with the same bits */
+  gidx max_keep;          /* a planted dictionary of at most this many bytes is kept by every rank;
+                           * from a larger one the atoms of each row are made again, with the same
+                           * bits */
 };
 
-/* Bytes of the planted dictionary that a rank keeps: the whole or nothing. */
+/* Bytes of the planted dictionary that a rank keeps: those of the whole dictionary, or 0. */
 gidx synth_kept(const struct synth_task *task);
 
-/* *bytes <- the memory of rank 0, which takes the most, by running the job's allocation dry. */
+/* *bytes <- the memory of rank 0, which needs the most.  It is found by a dry run of the job's
+ * allocations. */
 int synth_memory(const struct synth_task *task, int ranks, gidx *bytes);
 
 struct synth {
@@ -36,7 +38,7 @@ struct synth {
   struct comm *c;                /* borrowed */
   struct arena arena;
   struct worker worker;
-  idx share;            /* rows or atoms of a block that are this rank's, at most */
+  idx share;            /* the most rows or atoms of a block that this rank has */
   float *mine, *all;    /* [share][d][p]; rank 0: [block][d][p] */
   idx *counts;          /* [size] */
   float *kept;          /* [k][d][p] planted atoms, or NULL */
@@ -48,11 +50,12 @@ struct synth {
   uint64_t fingerprint;     /* of the last array that was made */
 };
 
-/* Collective, like the functions below; the same status on every rank. */
+/* Collective, as are synth_atoms() and synth_rows(); the same status on every rank. */
 int synth_open(struct synth *s, struct comm *c, const struct synth_task *task);
 void synth_close(struct synth *s);
 
-/* Write the dictionary; or its start, at the cosine task->cosine to it. */
+/* Write the planted dictionary.  If start is 1, write the start dictionary instead: it has the
+ * cosine task->cosine with the planted one. */
 int synth_atoms(struct synth *s, int start, const struct matrix_sink *sink);
 
 /* Write the rows and, unless truth is NULL, the atoms and codes that they consist of (no

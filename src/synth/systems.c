@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The systems of a block are dealt in consecutive runs, made, gathered array by array, and
- * written. */
+ * Each rank makes a run of consecutive systems of a block.  Rank 0 gathers the block array by
+ * array, and writes it. */
 #include "synth/systems.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ struct making {
   idx *counts[ARRAYS];
 };
 
-/* Where each system's entries begin in an array of the shape; and the array of a block. */
+/* sums_of(): where each system's entries begin in an array.  part_of(): the array of a block. */
 static const gidx *sums_of(const struct systems_shape *s, int array)
 {
   const gidx *const sums[ARRAYS] = {s->h, s->b, s->g, s->c, s->border};
@@ -66,7 +66,7 @@ int synth_systems_check(const struct systems_shape *s)
   return OK;
 }
 
-/* Allocate everything, in m->arena, which may be dry. */
+/* Allocate all arrays in m->arena.  A dry arena only counts their bytes. */
 static int making_alloc(struct making *m)
 {
   gidx max[ARRAYS] = {0};

@@ -110,7 +110,7 @@ void world_close(struct world_job *j)
   *j = (struct world_job){0};
 }
 
-/* Make room for so many entries; those that are there stay. */
+/* Make room for this many entries; existing entries stay. */
 static int part_reserve(struct world_part *part, gidx entries)
 {
   if (part->atoms && entries <= part->capacity) return OK;
@@ -143,8 +143,8 @@ static int part_make(struct world_job *j, gidx first, idx count)
   return part_reserve(part, part->start[count]);
 }
 
-/* j->all <- the parts of all ranks.  Each rank's starts count from 0, and are shifted.
- * Collective. */
+/* On rank 0: j->all <- the parts of all ranks.  The starts of each rank count from 0, so the number
+ * of entries of the lower ranks is added to them.  Collective. */
 static int parts_gather(struct world_job *j)
 {
   struct world_part *mine = &j->mine, *all = &j->all;

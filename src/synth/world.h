@@ -33,12 +33,12 @@ struct world_job {
   struct world world;
   struct arena arena;
   struct worker worker;
-  idx most;                    /* rows of a block that are this rank's, at most */
+  idx most;                    /* the most rows of a block that this rank has */
   float *vectors;              /* [f][p] */
   real *exact, *gram;          /* [f][p], [p][p]; only while the features are made */
   real *work;                  /* [p] */
   idx *counts, *entries;       /* [size] rows and entries that each rank has in a block */
-  gidx *each;                  /* [size] the same entries, as gidx */
+  gidx *each;                  /* [size] entries that each rank has in a block, as gidx */
   idx *row_atoms;              /* [f] of a single row */
   float *row_codes;            /* [f] */
   struct world_part mine, all; /* `all` on rank 0 */
@@ -47,10 +47,10 @@ struct world_job {
   uint64_t fingerprint;        /* of the rows; the same on every rank */
 };
 
-/* *bytes <- the memory of rank 0, which takes the most, without the entries of a block. */
+/* *bytes <- the memory of rank 0, which needs the most, without the entries of a block. */
 int world_memory(const struct world_task *task, int ranks, gidx *bytes);
 
-/* Make the features.  Collective, as is the next; the same status on every rank. */
+/* Make the features.  Collective, as is world_rows(); the same status on every rank. */
 int world_open(struct world_job *job, struct comm *c, const struct world_task *task);
 void world_close(struct world_job *job);
 

@@ -49,8 +49,8 @@ static int describe(const struct h5_file *f, struct h5_array *a)
   return OK;
 }
 
-/* Find the run of bytes that an array is stored in, as other programs store it that ask for no
- * chunks. */
+/* Find the address of an array that is stored contiguously, as other programs store it by
+ * default. */
 static void run_find(hid_t dataset, struct h5_array *a)
 {
   hid_t creation = H5Dget_create_plist(dataset);
@@ -63,8 +63,8 @@ static void run_find(hid_t dataset, struct h5_array *a)
   a->place = (gidx)at;
 }
 
-/* Every chunk of a sealed array is as it was written, and zero only where the digest knows of
- * one. */
+/* Open the digest of an array, if it has one.  Chunks must then be stored as Sagitta stores them,
+ * and none may be zero if the digest counts no such chunk. */
 static int digest_open(const struct h5_file *f, struct h5_array *a)
 {
   if (a->rank < 1 || a->rank > LENGTH(a->shape)) return OK;
@@ -170,7 +170,8 @@ void h5_to_f32(enum h5_type from, const void *in, gidx count, float *out)
     for (gidx i = 0; i < count; i++) out[i] = (float)wide[i];
 }
 
-/* out <- integers of 64 bits that are to fit in 32; at: the first one's place in the array. */
+/* out <- 64-bit integers as 32-bit integers.  at: the index of the first one in the array.
+ * ERR_INPUT: one does not fit. */
 static int narrow(const struct h5_array *a, const int64_t *wide, gidx at, gidx count, int32_t *out)
 {
   for (gidx i = 0; i < count; i++) {
@@ -335,7 +336,7 @@ int h5_array_confirm(const struct h5_file *f, const char *object)
   int is_known = !h5_digest_hashes(a.digest) || h5_array_is_whole(&a);
   TRY(close_beside(&a));
   if (is_known) return OK;
-  TRY(open_beside(f, object, &a)); /* to say what is wrong */
+  TRY(open_beside(f, object, &a)); /* reading it again gives the error */
   int status = read_in_order(&a), closed = close_beside(&a);
   return status ? status : closed;
 }

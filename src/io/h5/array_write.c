@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays being written.  Whole chunks are stored once, so that the bytes of the file do not depend
- * on the blocks: HDF5 allocates each chunk, in order, and spare threads hash the chunks and write
- * them there. */
+ * Arrays being written.  Each chunk is stored once, when all of its entries are known, so the bytes
+ * of the file do not depend on the blocks in which entries are written.  HDF5 allocates the chunks
+ * in order; spare threads hash them and write them there. */
 #include "io/h5/array_write.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
@@ -33,7 +33,7 @@ static hid_t half_type(void)
   return -1;
 }
 
-/* HDF5's type in the file, a copy to close. */
+/* A copy of HDF5's type in the file; the caller closes it. */
 static hid_t stored_type(enum h5_type type)
 {
   switch (type) {
@@ -54,8 +54,8 @@ static hid_t stored_type(enum h5_type type)
   }
 }
 
-/* *creation, *access <- how Sagitta stores and opens its datasets.  It keeps no times.  Its chunk
- * cache holds nothing, since only whole chunks are written. */
+/* *creation, *access <- the properties with which Sagitta creates and opens its datasets.  No times
+ * are stored.  The chunk cache is empty, since only whole chunks are written. */
 static int creation_lists(const struct h5_array *a, hid_t *creation, hid_t *access)
 {
   hsize_t chunk[H5_RANK];
@@ -144,7 +144,8 @@ static void nan_unify(enum h5_type type, void *values, gidx count)
     if ((h[i] & 0x7fff) > infinite) h[i] = type == TYPE_F16 ? 0x7e00 : 0x7fc0;
 }
 
-/* Are there NaNs among these?  Four at a time: a difference below 0 sets its sign. */
+/* Are there NaNs among float32 values?  Four values are tested at a time: the difference is
+ * negative for a NaN. */
 static int has_nan_f32(const unsigned char *values, gidx count)
 {
   typedef int32_t lanes __attribute__((vector_size(16)));
@@ -176,7 +177,7 @@ static int has_nan(enum h5_type type, const void *values, gidx count)
   return found;
 }
 
-/* Give the dataset as many entries as were written. */
+/* Give the dataset the number of entries that were written. */
 static int extent_set(struct h5_array *a)
 {
   hsize_t dims[H5_RANK];
@@ -187,7 +188,7 @@ static int extent_set(struct h5_array *a)
   return OK;
 }
 
-/* Less than this is not divided among threads. */
+/* Fewer bytes than this are not divided among threads. */
 enum { ALONE_BYTES = 1 << 18 };
 
 static size_t entry_bytes(const struct h5_array *a)
@@ -205,26 +206,28 @@ struct piece {
   const struct h5_array *array;
   const unsigned char *bytes;
   haddr_t at;
-  unsigned char *leaf; /* its hash; NULL: it gets none */
-  size_t used;         /* bytes of it that are values */
+  unsigned char *leaf; /* place for its hash; NULL: it gets none */
+  size_t used;         /* bytes of it that are values, without padding */
   uint32_t sum;        /* its checksum */
-  int error;           /* of the system; 0: none */
-  int status;          /* of its hash */
-  double seconds;      /* which that took */
+  int error;           /* error of the system; 0: none */
+  int status;          /* status of hashing */
+  double seconds;      /* seconds that hashing took */
 };
 
-/* The next n chunks of some arrays, in the order of the file: those of one place side by side. */
+/* The next n chunks of each of some arrays.  In the file, the first chunks of all arrays come
+ * first, then the second chunks of all arrays, and so on. */
 struct flight {
   struct h5_array *const *list;
   const unsigned char *const *bytes; /* [count] of each array */
   int count;
   gidx n;
-  gidx entries;         /* of a chunk that are values */
+  gidx entries;         /* entries of a chunk, without padding */
   struct piece *pieces; /* [n][count]; owned */
   gidx each;            /* pieces that one thread has at a time */
 };
 
-/* Run tasks about `bytes` bytes in all, on several threads if these are many. */
+/* Run tasks that handle `bytes` bytes in all, on several threads if these are at least
+ * ALONE_BYTES. */
 static void tasks_run(size_t bytes, gidx count, void (*task)(void *self, gidx i), void *self)
 {
   if (bytes >= ALONE_BYTES)
@@ -233,7 +236,7 @@ static void tasks_run(size_t bytes, gidx count, void (*task)(void *self, gidx i)
     for (gidx i = 0; i < count; i++) task(self, i);
 }
 
-/* Hash n pieces, those of one length abreast. */
+/* Hash n pieces.  Those that are as long as the first one are hashed together. */
 static void pieces_hash(struct piece *p, gidx n)
 {
   const unsigned char *bytes[H5_TOGETHER];
@@ -250,12 +253,12 @@ static void pieces_hash(struct piece *p, gidx n)
     leaves[count++] = p[i].leaf;
   }
   if (!status) status = sha256_leaves(bytes, count, p[0].used, leaves);
-  if (status) status_clear(); /* of this thread: flight_end() says it */
+  if (status) status_clear(); /* the message of this thread: flight_end() reports the failure */
   for (gidx i = 0; i < n; i++) p[i].status = status;
   p[0].seconds = log_seconds() - begun;
 }
 
-/* Hash and write the chunks of one place. */
+/* A task: hash and write the next f->each pieces. */
 static void pieces_run(void *self, gidx task)
 {
   const struct flight *f = self;
@@ -265,7 +268,8 @@ static void pieces_run(void *self, gidx task)
     p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
 }
 
-/* *leaves <- the place for the hashes of the next n chunks of an array; NULL: it has no hash. */
+/* *leaves <- the place for the hashes of the next n chunks of an array; unchanged if it has no
+ * hash. */
 static int leaves_find(struct h5_array *a, gidx first, gidx n, unsigned char **leaves)
 {
   if (a->placed) *leaves = h5_placed_leaf(a, first);
@@ -292,7 +296,7 @@ static int flight_open(struct flight *f, gidx first)
   return OK;
 }
 
-/* Where the chunks are to be, which begin at entry `first`. */
+/* The address that piece i is to have, if the chunks begin at entry `first`; HADDR_UNDEF: any. */
 static haddr_t wanted_at(const struct flight *f, gidx first, gidx i)
 {
   const struct h5_array *a = f->pieces[i].array;
@@ -300,7 +304,7 @@ static haddr_t wanted_at(const struct flight *f, gidx first, gidx i)
   return a->slabs ? (haddr_t)h5_slabs_at(a->slabs, a->slab_array, chunk) : HADDR_UNDEF;
 }
 
-/* Let HDF5 place them. */
+/* Let HDF5 allocate the chunks of a flight, which begin at entry `first`. */
 static int chunks_allocate(struct flight *f, gidx first)
 {
   TRY(h5_begin());
@@ -331,7 +335,7 @@ static void hashing_count(const struct flight *f)
   }
 }
 
-/* The results of the threads. */
+/* Check the results of the threads, and give the hashes to the arrays. */
 static int flight_end(const struct flight *f)
 {
   for (gidx p = 0; p < f->n * f->count; p++) {
@@ -366,11 +370,12 @@ static int flight_locate(struct flight *f, gidx first)
   return status;
 }
 
-/* Write the chunks, which begin at entry `first`. */
+/* Allocate and write the chunks of an open flight, which begin at entry `first`. */
 static int flight_write(struct flight *f, gidx first)
 {
   TRY(flight_locate(f, first));
-  f->each = f->n >= team_spare() ? f->count : 1; /* else there are threads for all */
+  f->each = f->n >= team_spare() ? f->count : 1; /* f->n tasks if that is enough for all threads; if
+                                                  * not, each piece is a task */
   tasks_run((size_t)f->n * chunk_bytes(f->list[0]), f->n * f->count / f->each, pieces_run, f);
   return flight_end(f);
 }
@@ -410,7 +415,7 @@ struct part {
   gidx n;
 };
 
-/* Entries of an array per task of the search for NaNs. */
+/* The search for NaNs in a part.  Each task tests `some` entries of one array. */
 struct scan {
   const struct part *part;
   gidx some;

@@ -209,7 +209,7 @@ int h5_read_number(const struct h5_file *f, const char *object, const char *name
   return OK;
 }
 
-/* *text <- the text of an attribute, which the caller frees, however it is stored. */
+/* *text <- the text of an attribute, of fixed or variable length; the caller frees it. */
 static int text_read(const struct h5_file *f, const struct attribute *a, char **text)
 {
   size_t length = 0;

@@ -21,17 +21,17 @@ pthread_mutex_t h5_one = PTHREAD_MUTEX_INITIALIZER;
 
 typedef uint32_t lanes __attribute__((vector_size(4 * LANES)));
 
-/* The sum modulo 65535 in 1 .. 65535, or 0 for 0 alone; so do one's complement sums whose carries
- * are added back. */
+/* The sum modulo 65535, as a number of 1 .. 65535; 0 only for the sum 0.  One's complement
+ * addition, which adds the carry back, gives the same number. */
 static uint64_t fold(uint64_t sum)
 {
   return sum ? (sum - 1) % 65535 + 1 : 0;
 }
 
-/* Two sums over the 16-bit words: the sum of the words, and the sum of all first sums, one after
- * each word.  Fletcher-32 is defined on big-endian words.  Swapping the bytes of a word multiplies
- * it by 256 modulo 65535, so little-endian words are summed and the sums multiplied at the end.
- * Fletcher, An arithmetic checksum for serial transmissions, 1982. */
+/* Two sums over the 16-bit words: the sum of the words, and the sum of the values that the first
+ * sum has after each word.  Fletcher-32 is defined on big-endian words.  Swapping the bytes of a
+ * word multiplies it by 256 modulo 65535, so little-endian words are summed and the sums multiplied
+ * at the end.  Fletcher, An arithmetic checksum for serial transmissions, 1982. */
 uint32_t h5_fletcher32(const unsigned char *data, size_t bytes)
 {
   uint64_t sum = 0, sums = 0;
@@ -144,7 +144,7 @@ static int chunk_read(const struct h5_chunks *c, hid_t dataset, gidx first, unsi
   return sum == h5_fletcher32(out, c->bytes);
 }
 
-/* Is the chunk that was read one of zeros where none was written? */
+/* Is the chunk zero in every byte, although no such chunk was written? */
 static int is_hole(const struct h5_chunks *c, const unsigned char *chunk)
 {
   uint32_t sum;
@@ -184,8 +184,8 @@ static gidx chunk_entries(struct h5_chunks *c, hid_t dataset, gidx first, gidx c
   return n;
 }
 
-/* *at <- where the chunk that begins at entry first is, if it is stored as expected.  chunk: room
- * for it, which HDF5 takes for read. */
+/* *at <- the address of the chunk that begins at entry first.  Returns 0 if the chunk is not stored
+ * as expected.  chunk: a buffer of its size, into which HDF5 seems to read. */
 static int chunk_find(const struct h5_chunks *c, hid_t dataset, gidx first, unsigned char *chunk,
                       haddr_t *at)
 {

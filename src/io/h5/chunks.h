@@ -9,8 +9,8 @@
 
 #include "io/h5/h5_impl.h"
 
-/* How the chunks of a dataset are read without HDF5's filters.  Entries are those of the first
- * dimension. */
+/* How the chunks of a dataset are read without HDF5's filters.  An entry is an index of the first
+ * dimension with all of its values. */
 struct h5_chunks {
   gidx rows, end;         /* entries of a chunk, entries of the dataset */
   size_t bytes;           /* size of a chunk without its checksum */
@@ -23,7 +23,7 @@ struct h5_chunks {
   unsigned char buffer[]; /* one chunk and its checksum */
 };
 
-/* *chunks <- how to read the dataset's chunks, which the caller frees; NULL if its layout is not
+/* *chunks <- a description of the dataset's chunks; the caller frees it; NULL if its layout is not
  * the one that Sagitta writes, so that HDF5 must read all. */
 int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks);
 
@@ -36,14 +36,14 @@ herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, c
 /* A thread that reads or writes entries holds this lock while it uses HDF5. */
 extern pthread_mutex_t h5_one;
 
-/* out <- the bytes, as stored, of entries first .. first + m - 1, where m <= n is returned: entry
- * first + m is in a chunk that is not stored as expected.  The caller reads the rest by
- * h5_block_read(), whose message says what is wrong.  Several threads may call this at once, if
- * none uses HDF5 without holding h5_one. */
+/* out <- the bytes, as stored, of entries first .. first + m - 1, and return m <= n.  If m < n,
+ * entry first + m is in a chunk that is not stored as expected.  The caller then reads the rest
+ * with h5_block_read(), whose message says what is wrong.  Several threads may call this at once,
+ * if none uses HDF5 without holding h5_one. */
 gidx h5_chunks_read(struct h5_chunks *c, hid_t dataset, gidx first, gidx n, void *out);
 
 /* The handle with which driver.h reads and writes the dataset's file without HDF5; NULL if the file
- * has a block before HDF5's own. */
+ * begins with a user block. */
 const void *h5_chunks_disk(hid_t dataset);
 
 /* Let HDF5 allocate the chunk that begins at entry `first`, in a dataset that this program writes.

@@ -9,7 +9,8 @@
 enum {
   MAX_CACHE = 256 << 20, /* bytes of the chunk cache, unless one chunk is larger */
   SPARSE_FROM = 1 << 30, /* bytes of a dataset; a smaller one may store nothing but fill values */
-  SPARSE_RATIO = 2000,   /* claimed to stored bytes at most; deflate packs 1032 to 1 at best */
+  SPARSE_RATIO = 2000,   /* largest ratio of claimed to stored bytes; deflate reaches 1032 at
+                          * best */
 };
 
 size_t h5_type_bytes(enum h5_type type)
@@ -34,8 +35,8 @@ hid_t h5_type_native(enum h5_type type)
   }
 }
 
-/* The two 16-bit formats are known by where their sign, exponent and mantissa are, since each
- * program defines them anew. */
+/* The two 16-bit formats are recognised by the positions of sign, exponent and mantissa, since each
+ * program defines its own type. */
 static enum h5_type float16_type(hid_t type)
 {
   size_t sign, exponent, exponent_bits, mantissa, mantissa_bits;

@@ -7,19 +7,19 @@
 
 #include "io/h5/h5_impl.h"
 
-/* Open a dataset for reading, also of a foreign or hostile file.  Data in other files and shapes
- * far larger than what is stored are refused.  The chunk cache holds all chunks of one row, at
- * least one. */
+/* Open a dataset for reading, also of a foreign or hostile file.  Datasets with data in other files
+ * are refused, and so are shapes far larger than the stored data.  The chunk cache holds all chunks
+ * of one row, at least one. */
 int h5_dataset_open(const struct h5_file *f, const char *object, hid_t *dataset);
 
-/* *rank and shape[capacity] <- those of a dataspace, at most `capacity` dimensions of the shape;
- * sizes that do not fit gidx are refused. */
+/* *rank <- the rank of a dataspace; shape[capacity] <- its shape, of which at most `capacity`
+ * dimensions are stored; sizes that do not fit gidx are refused. */
 int h5_space_shape(hid_t space, const char *object, int capacity, int *rank, gidx *shape);
 
 /* Our name of an HDF5 type; *swap <- whether its byte order is not the machine's. */
 enum h5_type h5_type_of(hid_t type, int *swap);
-/* The same for reading numbers: unsigned 64-bit integers count as signed ones, where HDF5 converts
- * a value that is too large to the largest one. */
+/* The same for reading numbers: unsigned 64-bit integers count as signed ones.  HDF5 then converts
+ * a value that is too large to the largest signed integer. */
 enum h5_type h5_number_type(hid_t type, int *swap);
 /* Size of a value, and HDF5's type of it in memory (negative for the 16-bit floats). */
 size_t h5_type_bytes(enum h5_type type);

@@ -72,7 +72,8 @@ int h5_digest_text(const struct h5_file *f, const char *object, char *text, int 
   return there ? h5_read_text(f, object, hash_name(f), text, capacity) : OK;
 }
 
-/* Bytes of the rows of a chunk; of what has no chunks all, and 1 where there are none. */
+/* Bytes of a leaf: the bytes of a chunk's entries, or all bytes if there are no chunks or only one;
+ * at least 1. */
 static gidx leaf_bytes(hid_t dataset, gidx bytes)
 {
   hsize_t dims[H5S_MAX_RANK] = {0}, chunk[H5S_MAX_RANK];

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The digest of a dataset that Sagitta writes: two attributes about its bytes.  They are computed
- * while the dataset is written, and compared when it is read from the first byte to the last.
+ * The digest of a dataset that Sagitta writes: two of the attributes below, which describe its
+ * bytes.  They are computed while the dataset is written, and compared when it is read from the
+ * first byte to the last.
  *
  * Floor: io; included by src/io/h5/ and tests only.
  *
  * `sha256_tree`: the root of a hash tree (base/sha256_tree.h), in hexadecimal digits.  Leaf i is
  * the hash of the values in chunk i, in C order, as they are stored; leaves.h stores the leaves.
- * `sha256`: before format version 4, instead of the tree: SHA-256 of all values. `zero_chunks`: how
- * many chunks are zero in every byte.  A lost write or a hole in the file leaves such a chunk, and
- * Fletcher-32 does not find it, since that of zeros is 0.  So if none was written, reading such a
- * chunk is an error.  All have a fixed length, so that HDF5 stores them in the object's header,
- * which has a checksum. */
+ * `sha256`: SHA-256 of all values; files of format versions 2 and 3 have it instead of the tree.
+ * `zero_chunks`: how many chunks are zero in every byte.  A lost write or a hole in the file leaves
+ * such a chunk.  Fletcher-32 does not detect it, since the checksum of zeros is 0.  So if
+ * zero_chunks is 0, reading such a chunk is an error.  The attributes have a fixed length, so that
+ * HDF5 stores them in the object's header, which has a checksum. */
 #ifndef IO_H5_DIGEST_H
 #define IO_H5_DIGEST_H
 

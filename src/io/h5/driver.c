@@ -25,22 +25,24 @@ enum { STEP_BYTES = 64 << 20 }; /* read or written in one step */
 /* The transfers of raw data noted by h5_driver_find(): their number, and the last one. */
 static _Thread_local struct {
   int is_on, pieces;
-  const void *chunk; /* that is not to be written */
+  const void *chunk; /* the data that is not written, but only noted */
   haddr_t at, wanted;
   size_t bytes;
 } search;
 
 static int creates_over; /* created files keep their bytes */
 
-/* HDF5 knows the first member alone. */
+/* HDF5 uses only the first member. */
 struct disk_file {
   H5FD_t base;
   int file;
   dev_t device;
   ino_t inode;
-  haddr_t used, end;          /* of what HDF5 has given out, and of the file */
-  haddr_t kept, room, behind; /* where what it keeps is next, and where chunks begin and end */
-  int is_over, is_whole;      /* it was created over existing bytes; it may be cut now */
+  haddr_t used, end;          /* end of the addresses that HDF5 has allocated; end of the file */
+  haddr_t kept, room, behind; /* kept: next address for other data in front of the chunks; room,
+                               * behind: where chunks begin and end */
+  int is_over, is_whole;      /* is_over: it was created over existing bytes; is_whole: it may be
+                               * cut now */
   char path[];
 };
 
@@ -204,7 +206,7 @@ static herr_t disk_handle(H5FD_t *base, hid_t list, void **handle)
   return 0;
 }
 
-/* The largest number of bytes in one step of the watchdog. */
+/* Read or write at most STEP_BYTES, as one step of the watchdog. */
 static ssize_t block_read(const struct disk_file *f, void *to, size_t bytes, haddr_t at)
 {
   int step = watchdog_begin(ERR_IO, "reading", f->path);
@@ -362,7 +364,8 @@ static herr_t disk_write(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, 
   return 0;
 }
 
-/* Bring the file to the length that HDF5 has given out. */
+/* Give the file the length up to which HDF5 has allocated it.  A file created over existing bytes
+ * keeps its length until it is whole. */
 static herr_t disk_truncate(H5FD_t *base, hid_t list, hbool_t closing)
 {
   struct disk_file *f = (struct disk_file *)base;
@@ -377,8 +380,8 @@ static herr_t disk_truncate(H5FD_t *base, hid_t list, hbool_t closing)
   return done;
 }
 
-/* Where the file system knows no locks there are none: this one keeps out other programs, and of
- * runs each has claimed its outputs, or was warned (io/place.h). */
+/* The lock keeps out other programs.  It is no error if the file system has no locks.  Other runs
+ * are kept out by the claims of outputs (io/place.h). */
 static herr_t disk_flock(H5FD_t *base, int how)
 {
   struct disk_file *f = (struct disk_file *)base;

@@ -11,8 +11,8 @@
 /* Let a property list for opening files use this driver; negative if HDF5 refuses it. */
 herr_t h5_driver_set(hid_t list);
 
-/* For a new file: HDF5 places its own metadata before `base` if they fit, else after `end`; the
- * bytes between are for chunks with given addresses. */
+/* For a new file: HDF5 places its own metadata before `base` if they fit, and after `end` if they
+ * do not; the bytes between are for chunks with given addresses. */
 void h5_driver_reserve(const void *handle, haddr_t base, haddr_t end);
 
 /* While is_on, files that HDF5 creates keep their existing bytes and length, until
@@ -22,8 +22,8 @@ void h5_driver_over(int is_on);
 void h5_driver_whole(const void *handle);
 
 /* Find the address of a chunk.  Until h5_driver_found() in this thread, the driver does not perform
- * HDF5's reads of raw data, nor its write of the data at `chunk`; it only notes their address.
- * That takes only HDF5's lookup of one chunk, while H5Dget_chunk_info_by_coord() walks through all
+ * HDF5's reads of raw data, nor its write of the data at `chunk`; it only notes their address.  So
+ * finding an address costs HDF5 one lookup.  H5Dget_chunk_info_by_coord() would walk through all
  * chunks.  Other writes, such as texts, are performed.  chunk NULL: for reading.  at: the address
  * to write at; HADDR_UNDEF: any. */
 void h5_driver_find(const void *chunk, haddr_t at);

@@ -15,7 +15,7 @@
 static _Thread_local struct cause {
   char text[256];
   int is_system, is_memory, is_locked;
-  hid_t kind; /* of error, as HDF5 numbers them; where there is a text */
+  hid_t kind; /* HDF5's number for the kind of error; set if there is a text */
 } last_cause;
 
 /* HDF5 calls this for each entry of the stack, the innermost first; an entry without a description
@@ -47,16 +47,16 @@ static herr_t cause_keep(hid_t stack, void *data)
   return H5Ewalk2(stack, H5E_WALK_UPWARD, cause_visit, &last_cause);
 }
 
-/* Was there no memory?  HDF5 has many words for it, and where it cannot even make a stack of errors
- * none.  errno alone is not enough, since it may be of an earlier call. */
+/* Did an allocation fail?  HDF5 reports this in several ways, and not at all if it cannot allocate
+ * a stack of errors.  errno alone is not enough, since an earlier call may have set it. */
 static int memory_lacks(const struct cause *cause, int error)
 {
   if (cause->is_memory || cause->is_system || error != ENOMEM) return cause->is_memory;
   return !cause->text[0] || cause->kind == H5E_NOSPACE || cause->kind == H5E_CANTALLOC;
 }
 
-/* The cause of the last failure.  HDF5 loses the system error of some failed reads, so errno is
- * looked at too; of some failures it says nothing at all. */
+/* The cause of the last failure.  For some failed reads HDF5 does not report the system's error, so
+ * errno is tested too.  For some failures it reports nothing. */
 static struct cause cause_find(int error)
 {
   struct cause cause = last_cause;
@@ -75,7 +75,7 @@ static int code_of(const struct cause *cause, int code)
   return cause->is_system && code == ERR_INPUT ? ERR_IO : code;
 }
 
-/* HDF5's words for a structure whose version or kind it does not know, wherever it stands. */
+/* Does HDF5's message say that it does not know the version or the kind of a structure? */
 static int is_newer(const char *text)
 {
   static const char *const kinds[] = {"unknown message", "unknown data",   "unknown chunk",
@@ -89,7 +89,7 @@ static int is_newer(const char *text)
   return 0;
 }
 
-/* advice[capacity] <- what to do about a cause that need not be damage; 0: it is any other. */
+/* Returns 1 if the cause need not be damage; advice[capacity] <- what the user can do about it. */
 static int advice_find(const struct cause *cause, char *advice, size_t capacity)
 {
   char version[32];

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* A failed HDF5 call gives the code and a message that ends with the library's innermost one.  A
+/* If an HDF5 call failed, return the code, with a message that ends with HDF5's innermost error.  A
  * system error turns ERR_INPUT into ERR_IO, a failed allocation turns any code into ERR_MEMORY. */
 #define TRY_H5(call, code, ...)                                                                    \
   do {                                                                                             \
@@ -18,14 +18,14 @@ int h5_fail(int code, const char *file, int line, const char *format, ...)
 /* The code that h5_fail() would give now. */
 int h5_fail_code(int code);
 /* Would the message of h5_fail() now include advice?  It does if the file is newer than this
- * library, or is being written. */
+ * library, is being written, or cannot be locked. */
 int h5_fail_has_advice(void);
 
 /* Set the cause that h5_fail() gives for a failure of this thread that HDF5 did not report. */
 void h5_cause(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* To be called before anything else of HDF5 in each thread.  It turns off HDF5's printing of
- * errors, and its exit handler, which crashes after a failed close. */
+/* Each thread calls this before any function of HDF5.  It turns off HDF5's printing of errors, and
+ * its exit handler, which crashes after a failed close. */
 int h5_begin(void);
 
 #endif

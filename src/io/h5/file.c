@@ -43,8 +43,9 @@ hid_t h5_links(void)
   return list;
 }
 
-/* *list <- a property list for opening files: our driver whatever HDF5_DRIVER says in the
- * environment, objects of the 1.10 format, and what is still open in a file is closed with it. */
+/* *list <- a property list for opening files: our driver, even if the environment variable
+ * HDF5_DRIVER names another one, and objects of the 1.10 format.  Closing a file also closes its
+ * open objects. */
 static int file_access(hid_t *list)
 {
   TRY_H5(*list = H5Pcreate(H5P_FILE_ACCESS), ERR_INTERNAL, "cannot set up HDF5");
@@ -55,7 +56,7 @@ static int file_access(hid_t *list)
   return OK;
 }
 
-/* Note the file as an input, by HDF5's own descriptor of it. */
+/* Note the file as an input, with the descriptor that HDF5 has opened. */
 static int input_begin(struct h5_file *f, const struct file_facts *before)
 {
   void *descriptor = NULL;
@@ -91,7 +92,8 @@ static void newer_text(const struct h5_file *f, char *why, int capacity)
            writer);
 }
 
-/* HDF5 does not open the file: did it change since its facts were taken? */
+/* Call this when HDF5 could not open the file.  ERR_IO: the file changed since its facts were
+ * taken, or cannot be opened at all. */
 static int unchanged_check(const char *path, const struct file_facts *before)
 {
   int step = watchdog_begin(ERR_IO, "opening", path);
@@ -103,8 +105,8 @@ static int unchanged_check(const char *path, const struct file_facts *before)
   return status;
 }
 
-/* HDF5 does not open the file, by a fault of the file's: is it HDF5 at all?  Returns the failure,
- * whose cause HDF5 has told. */
+/* Call this when HDF5 refused the content of a file.  Returns the failure: the file is empty, has
+ * another format, or is damaged. */
 static int other_refuse(const char *path, const struct file_facts *facts)
 {
   CHECK(facts->size > 0, ERR_INPUT, "'%s' is empty: copy it again, or make it anew", path);
@@ -129,7 +131,7 @@ static int any_open(struct h5_file *f, const char *path)
   TRY(h5_begin());
   hid_t list;
   TRY(file_access(&list));
-  step = watchdog_begin(ERR_IO, "opening", path); /* HDF5 looks at the name by itself */
+  step = watchdog_begin(ERR_IO, "opening", path); /* HDF5 itself also looks up the name */
   f->id = H5Fopen(path, H5F_ACC_RDONLY, list);
   int code = f->id < 0 ? h5_fail_code(ERR_INPUT) : OK;
   watchdog_end(step);
@@ -224,7 +226,7 @@ int h5_close_after(struct h5_file *f, int status)
 }
 
 /* *there <- does the last link of the path exist and lead to an object of this file?  The groups
- * above it do. */
+ * above it exist. */
 static int link_follow(const struct h5_file *f, const char *path, int *there)
 {
   H5L_info_t link;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A missing filter is named by its registered name, else by its name in the file, else by its
- * number. */
+ * The message gives the number of a missing filter, and its registered name, or if it is not
+ * registered, its name in the file. */
 #include "io/h5/filters.h"
 
 #include <errno.h>
@@ -48,8 +48,8 @@ static const char *filter_name(H5Z_filter_t number)
   return NULL;
 }
 
-/* Find the first filter of a dataset that this library lacks: number, and text <- its name in the
- * file.  0: it has all. */
+/* Find the first filter of a dataset that this library lacks.  *number <- its number;
+ * text[capacity] <- its name in the file.  Returns 0 if no filter is missing. */
 static int filter_missing(hid_t dataset, H5Z_filter_t *number, char *text, size_t capacity)
 {
   int is_missing = 0;

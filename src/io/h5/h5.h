@@ -20,7 +20,7 @@
 /* The present format version; the first one with hashes; the first one with hash trees
  * (digest.h). */
 enum { FORMAT_VERSION = 4, H5_SEALED_FROM = 2, H5_TREE_FROM = 4 };
-#define H5_LEAVES "/hashes" /* the group of their leaves */
+#define H5_LEAVES "/hashes" /* the group of the leaves of all hash trees */
 enum { H5_SUM_BYTES = 4 };  /* size of the checksum after each chunk */
 
 enum h5_type { TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_OTHER };
@@ -39,8 +39,8 @@ struct h5_file {
 void h5_library(char *text, size_t capacity);
 
 /* Open for reading; path must outlive *f.  ERR_IO: the file is missing or unreadable, ERR_INPUT: it
- * is not HDF5 or is damaged.  From then on a read that fails because the file changed, and closing
- * after a read of a file that changed, fail with ERR_IO. */
+ * is not HDF5 or is damaged.  If the file changes later, a read that fails because of that gives
+ * ERR_IO, and so does closing the file after any read. */
 int h5_open(struct h5_file *f, const char *path);
 /* The same, but also opens a file of Sagitta whose format version is newer than this program's,
  * which h5_open() refuses with ERR_INPUT.  *newer <- is it newer?  If so, why[capacity] <- a
@@ -53,14 +53,14 @@ int h5_create(struct h5_file *f, const char *path);
  * complete, so that closing cuts it to HDF5's length; does nothing for a file of h5_create(). */
 int h5_create_over(struct h5_file *f, const char *path);
 int h5_whole(const struct h5_file *f);
-/* Write what HDF5 has buffered to the file. */
+/* Write the data that HDF5 has buffered to the file. */
 int h5_flush(const struct h5_file *f);
-/* Close; safe on a zeroed struct.  ERR_IO: writing what HDF5 has buffered fails, or the file
- * changed while it was read. */
+/* Close; safe on a zeroed struct.  ERR_IO: buffered data cannot be written, or the file changed
+ * while it was read. */
 int h5_close(struct h5_file *f);
-/* Close after work on the file that ended with `status`; returns it, or if it is OK that of
- * closing.  Returns ERR_IO instead of ERR_INPUT if the file changed, since then its content is not
- * to blame. */
+/* Close a file after work on it that ended with `status`.  Returns `status`, or if that is OK the
+ * status of closing.  Returns ERR_IO instead of ERR_INPUT if the file changed, since then its
+ * content is not to blame. */
 int h5_close_after(struct h5_file *f, int status);
 
 /* *there <- whether the path leads to an object.  ERR_INPUT: the file is damaged, or a link of the
@@ -81,17 +81,17 @@ struct h5_array {
   int swap;                 /* 16-bit floats stored in the other byte order */
   int is_native;            /* reading: the bytes of values are those of `type` in memory */
   const char *path;         /* borrowed: file */
-  struct input_file *input; /* reading: borrowed of the file, which stays open */
+  struct input_file *input; /* reading: borrowed from the file, which stays open */
   char object[256];
   gidx chunk_rows;          /* writing: entries of the first dimension in a chunk */
   int grows;                /* writing: its length grows with the entries written */
   gidx next, n_pending;     /* writing: entries given so far, and how many of them are in pending */
   unsigned char *pending;   /* writing: the chunk being filled; owned */
   const void *disk;         /* writing: the handle to write chunks without HDF5 (chunks.h); reading:
-                             * the same if values are stored contiguously, else NULL */
+                             * the same if values are stored contiguously, NULL if not */
   gidx place;               /* reading: address of contiguous values */
   struct h5_chunks *chunks; /* reading: NULL when everything is read by HDF5; owned */
-  struct h5_digest *digest; /* the hash of what is written or read; NULL: none; owned */
+  struct h5_digest *digest; /* the hash of the bytes that are written or read; NULL: none; owned */
   const struct h5_slabs *slabs; /* writing: where chunks are to be; NULL: anywhere; borrowed */
   int slab_array;               /* writing: the index of this array in slabs */
   struct h5_placed *placed; /* writing: several ranks write the chunks (placed.h); NULL: only this
@@ -102,10 +102,10 @@ struct h5_array {
 /* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
  * files, or it claims far more data than it stores. */
 int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a);
-/* Create a dataset of rank 1 to H5_RANK for writing; type is any but OTHER.  Missing groups are
- * created.  A chunk has rows_per_chunk entries of the first dimension, or with 0 as many as give
- * chunks of one size and at most a megabyte.  Where shape[0] is H5_GROWS, the array will have as
- * many entries as are written, in chunks of rows_per_chunk. */
+/* Create a dataset of rank 1 to H5_RANK for writing; type is any except TYPE_OTHER.  Missing groups
+ * are created.  A chunk has rows_per_chunk entries of the first dimension.  With rows_per_chunk 0
+ * the number is chosen so that a chunk has at most a megabyte, or a single entry.  If shape[0] is
+ * H5_GROWS, the array grows with each write, in chunks of rows_per_chunk. */
 enum { H5_GROWS = -1 };
 int h5_array_create(const struct h5_file *f, const char *object, enum h5_type type, int rank,
                     const gidx *shape, struct h5_array *a);
@@ -113,15 +113,15 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
                             int rank, const gidx *shape, gidx rows_per_chunk, struct h5_array *a);
 /* Writing: shorten the array to the entries that were written so far. */
 int h5_array_truncate(struct h5_array *a);
-/* Write what is pending and close; safe on a zeroed struct.  ERR_INTERNAL: fewer entries were
+/* Write the pending entries and close; safe on a zeroed struct.  ERR_INTERNAL: fewer entries were
  * written than the shape has. */
 int h5_array_close(struct h5_array *a);
 
 /* Read entries first .. first + count - 1 of the first dimension.  `as` is the array's own type
  * (16-bit floats then come as raw bits in native byte order), TYPE_F32 for any float (rounded
- * once), or a wider type of the same class.  The array keeps its last chunk, so only one thread may
- * read it at a time, unless it was made a stream.  ERR_INPUT also if all entries were read in
- * order, these are the last, and the dataset's hash differs. */
+ * once), TYPE_I32 for 64-bit integers that fit, or a wider type of the same class.  The array keeps
+ * its last chunk, so only one thread may read it at a time, unless it was made a stream.  ERR_INPUT
+ * also if all entries were read in order, these are the last, and the dataset's hash differs. */
 int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out);
 /* Reading: do not compare the hash, which takes longer than reading; `verify` does that.
  * Unexpected chunks of zeros are still an error.  Safe on a zeroed struct. */
@@ -130,7 +130,7 @@ void h5_array_stream(struct h5_array *a);
 gidx h5_array_bytes(const struct h5_array *a);
 /* Reading: entries of a chunk; 0: there are none, or HDF5 has to read them. */
 gidx h5_array_unit(const struct h5_array *a);
-/* The same of any layout; 0: it is stored in one run. */
+/* The same for any layout; 0: the values are stored contiguously. */
 gidx h5_array_chunk(const struct h5_array *a);
 /* A file and an array of it, opened and closed while other threads read and write entries. */
 int h5_open_beside(struct h5_file *f, const char *path, const char *object, struct h5_array *a);
@@ -154,8 +154,7 @@ int h5_array_confirm(const struct h5_file *f, const char *object);
  * NaN is written as nan_canonical().  Another thread may read entries of other files meanwhile. */
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);
 
-/* Is this an attribute of a digest (digest.h)?  `sha256_tree`, formerly `sha256`: of the values;
- * `zero_chunks`: how many chunks are zero in every byte (digest.h). */
+/* Is this an attribute of a digest: `sha256_tree`, `sha256` or `zero_chunks` (digest.h)? */
 int h5_hash_names(const char *attribute);
 /* Is this object the group of leaves (leaves.h), or inside it? */
 int h5_is_leaves(const struct h5_file *f, const char *object);

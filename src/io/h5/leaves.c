@@ -11,8 +11,8 @@
 #include "base/team.h"
 
 enum { WORDS = SHA256_BYTES / 8 };
-/* A file that claims more is malicious; real files have far fewer: 10^9 rows of 64 codes have
- * 244,141. */
+/* The largest number of leaves.  A file that claims more is malicious: 10^9 rows of 64 codes have
+ * only 244,141. */
 enum { LEAVES_MOST = 1 << 24 };
 
 static int name_write(const char *object, char *name, size_t capacity)
@@ -79,7 +79,7 @@ static int root_check(const struct h5_file *f, const char *object, const struct 
   return OK;
 }
 
-/* leaves[n] <- what a dataset of leaves has. */
+/* leaves[n] <- the hashes in a dataset of leaves. */
 static int leaves_load(const struct h5_file *f, const char *name, gidx n, unsigned char *leaves)
 {
   struct h5_array a;

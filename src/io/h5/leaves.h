@@ -16,7 +16,7 @@
 int h5_leaves_write(const struct h5_digest *digest, const char *path, const char *object,
                     int64_t dataset);
 
-/* *leaves <- all of them, which the caller frees.  ERR_INPUT: they are missing, or do not give the
+/* *leaves <- all leaves, which the caller frees.  ERR_INPUT: they are missing, or do not give the
  * root in the digest of their dataset, which is open. */
 int h5_leaves_read(const struct h5_file *f, const char *object, const struct h5_digest *digest,
                    unsigned char **leaves);

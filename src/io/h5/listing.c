@@ -63,8 +63,8 @@ void h5_listing_free(struct h5_listing *list)
   *list = (struct h5_listing){0};
 }
 
-/* The names that HDF5 visits: links, whose kind is ENTRY_GROUP for every hard link, or
- * attributes. */
+/* The names of the links or attributes that HDF5 visits.  Every hard link has the kind
+ * ENTRY_GROUP. */
 struct names {
   struct h5_listing list;
   int status;
@@ -115,7 +115,7 @@ static int was_seen(struct walk *w, const H5O_info_t *info, int *seen)
   return OK;
 }
 
-/* Add an object that was reached by a hard link, and what is in it. */
+/* Add an object that was reached by a hard link, and the objects in it. */
 static int object_add(struct walk *w, hid_t object, const char *path, int depth)
 {
   H5O_info_t info;
@@ -134,7 +134,7 @@ static int object_add(struct walk *w, hid_t object, const char *path, int depth)
   return seen ? OK : group_visit(w, object, path, depth);
 }
 
-/* Add what a link of a group leads to. */
+/* Add the object to which a hard link leads, or the link itself if it is of another kind. */
 static int link_add(struct walk *w, hid_t group, const char *path, const struct h5_entry *link,
                     int depth)
 {

@@ -68,7 +68,7 @@ void h5_placed_note(struct h5_placed *p, const unsigned char *leaf, uint32_t sum
   p->sums[(leaf - p->leaves[0]) / SHA256_BYTES] = sum;
 }
 
-/* No hash is 0. */
+/* A leaf of zeros means that the chunk was not written, since no hash is 0. */
 int h5_placed_has(const struct h5_array *a, gidx first)
 {
   static const unsigned char none[SHA256_BYTES];
@@ -147,7 +147,8 @@ int h5_placed_confirm(const struct h5_array *a, gidx i)
   return status;
 }
 
-/* Let HDF5 know where the chunks are, by the array's pending chunk: nothing is written. */
+/* Register the addresses of the chunks with HDF5.  The array's pending chunk stands for their data;
+ * nothing is written. */
 static int chunks_index(struct h5_array *a, gidx count)
 {
   size_t bytes = (size_t)(a->chunk_rows * h5_entry_values(a)) * h5_type_bytes(a->type);

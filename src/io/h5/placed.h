@@ -15,12 +15,12 @@
 /* What is known of the chunks of such an array. */
 struct h5_placed {
   gidx chunks;         /* number of chunks of the array */
-  gidx written, zeros; /* chunks that this rank has written since the ranks last exchanged what they
-                        * know; how many of these are zero in every byte */
+  gidx written, zeros; /* chunks that this rank has written since the ranks last exchanged hashes
+                        * and counts; how many of these are zero in every byte */
   gidx all_written, all_zeros; /* the same for all ranks, up to that exchange */
   uint32_t *sums;              /* [chunks] checksums of this rank's chunks; owned with the struct */
-  unsigned char leaves[][SHA256_BYTES]; /* [chunks] hashes; 0 for chunks of other ranks since
-                                         * then */
+  unsigned char leaves[][SHA256_BYTES]; /* [chunks] hashes; 0 for chunks that other ranks have
+                                         * written since that exchange */
 };
 
 /* Open a file that another rank has created, to write chunks of it; path must outlive *f.  Returns
@@ -46,11 +46,12 @@ int h5_placed_sync(const struct h5_array *a);
  * begins at `first`.  out needs room for whole chunks and one checksum.  ERR_IO: they cannot be
  * read, or differ from what was written. */
 int h5_placed_read(const struct h5_array *a, gidx first, gidx count, void *out);
-/* Compare chunk i in the file with its known hash.  ERR_INPUT: it differs. */
+/* Compare chunk i in the file with its known hash.  ERR_INPUT: it differs, or the file is too
+ * short.  ERR_IO: it cannot be read. */
 int h5_placed_confirm(const struct h5_array *a, gidx i);
-/* Call this after the ranks have written all entries before `end`, and *a->placed has what all
- * ranks know.  On the rank that created the file, *a becomes as if that rank had written all of
- * them. */
+/* Call this after the ranks have written all entries before `end`, and *a->placed has the hashes
+ * and counts of all ranks.  On the rank that created the file, *a becomes as if that rank had
+ * written all of them. */
 int h5_placed_end(struct h5_array *a, gidx end);
 
 /* For the code that writes chunks: the place of the hash of the chunk that begins at entry `first`;

@@ -19,8 +19,8 @@
  *               + sum_{a' < a} k_a' (c_a' e_a' + 4) + (i mod k_a) (c_a e_a + 4)
  *     b         sum block floor(i / k_a)
  *
- * base, where the first segment begins, is a multiple of 65,536; all other data of the file fit
- * before it. */
+ * base, where the first segment begins, is a multiple of 65,536.  Other data of the file are placed
+ * before it if they fit. */
 #ifndef IO_H5_SLABS_H
 #define IO_H5_SLABS_H
 
@@ -32,7 +32,7 @@ struct h5_slabs {
   gidx stored[SLAB_ARRAYS];     /* bytes of a chunk in the file, checksum included */
   gidx offset[SLAB_ARRAYS];     /* of an array's first chunk in a slab */
   gidx slab, segment, base;     /* bytes; base: where the first segment is */
-  gidx end;                     /* the end of the last chunk */
+  gidx end;                     /* an address after the last chunk */
   int level;
 };
 /* bytes[SLAB_ARRAYS]: bytes per row of each array, 0 for an array that does not exist; bytes[0] is
@@ -43,7 +43,7 @@ int h5_slabs_plan(struct h5_slabs *s, gidx rows, const gidx *bytes, gidx room);
 gidx h5_slabs_at(const struct h5_slabs *s, int a, gidx i);
 
 /* For a file that was just created: data without a given address are placed before the first
- * segment if they fit, else after the last one. */
+ * segment if they fit, and after the last one if they do not. */
 struct h5_file;
 int h5_slabs_reserve(const struct h5_file *f, const struct h5_slabs *s);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The number of chunks tells whether any is missing; only then are the chunks looked up one by
- * one. */
+ * Chunks are looked up one by one only if the dataset has fewer chunks than its shape needs. */
 #include "io/h5/unwritten.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@ struct missing {
   gidx count, first, last; /* entries of the first dimension */
 };
 
-/* Has any chunk of the entries from `first` on no storage? */
+/* Does a chunk whose entries begin at `first` have no storage? */
 static int is_missing(hid_t dataset, int rank, const hsize_t *chunk, const hsize_t *dims,
                       hsize_t first)
 {
@@ -29,7 +28,7 @@ static int is_missing(hid_t dataset, int rank, const hsize_t *chunk, const hsize
   return 0;
 }
 
-/* Look at all chunks of `dims`; their number, n, is less than there have to be. */
+/* Find the entries whose chunks have no storage. */
 static void chunks_find(hid_t dataset, int rank, const hsize_t *chunk, const hsize_t *dims,
                         struct missing *m)
 {
@@ -42,7 +41,8 @@ static void chunks_find(hid_t dataset, int rank, const hsize_t *chunk, const hsi
   }
 }
 
-/* *there <- chunks that have storage; 0: an HDF5 before 1.10.5 cannot say. */
+/* *there <- chunks that have storage; Returns 0 if the number is not known, as in HDF5 before
+ * 1.10.5. */
 static int chunks_count(hid_t dataset, hsize_t *there)
 {
 #if H5_VERSION_GE(1, 10, 5)

@@ -55,7 +55,7 @@ static int attribute_open(const struct h5_file *f, const char *object, const cha
   return OK;
 }
 
-/* Fill in shape, type and sizes of what was opened. */
+/* Fill in shape, type and sizes of the open dataset or attribute. */
 static int describe(struct h5_values *v)
 {
   hid_t space = v->is_attribute ? H5Aget_space(v->id) : H5Dget_space(v->id);
@@ -107,7 +107,7 @@ void h5_values_close(struct h5_values *v)
   *v = (struct h5_values){0};
 }
 
-/* Items per block: as many as a chunk that Sagitta writes. */
+/* Items per block.  A block has about as many bytes as a chunk that Sagitta writes. */
 static gidx block_items(const struct h5_values *v)
 {
   return v->bytes < BLOCK_BYTES ? BLOCK_BYTES / (gidx)v->bytes : 1;
@@ -267,7 +267,8 @@ static void hex_print(const unsigned char *bytes, size_t count, char *out, int c
 
 enum number { NUMBER_OTHER, NUMBER_WHOLE, NUMBER_REAL };
 
-/* *whole or *value <- an item, as *which says; a type that has no number here is another. */
+/* *which <- the kind of number that an item is; *whole or *value <- the number.  NUMBER_OTHER:
+ * items of this type are not converted. */
 static int number_read(const struct h5_values *v, const unsigned char *item, enum number *which,
                        int64_t *whole, double *value)
 {
@@ -287,7 +288,7 @@ static int number_read(const struct h5_values *v, const unsigned char *item, enu
   return OK;
 }
 
-/* A NaN is printed with its bits, since two of them may differ. */
+/* A NaN is printed with its bits, since two NaNs may have different bits. */
 static int number_print(const struct h5_values *v, const unsigned char *item, char *out,
                         int capacity)
 {

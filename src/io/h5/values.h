@@ -26,8 +26,8 @@ struct h5_values {
   struct h5_chunks *chunks; /* NULL if HDF5 reads all; owned */
   struct h5_digest *digest; /* the digest, if Sagitta wrote the dataset; NULL: none; owned */
 };
-/* Open a dataset, or with attribute not NULL that attribute of the object.  ERR_INPUT: it is not
- * there, or damaged.  Call h5_values_close() in any case. */
+/* Open a dataset, or with attribute not NULL that attribute of the object.  ERR_INPUT: the dataset
+ * or attribute is missing or damaged.  Call h5_values_close() in any case. */
 int h5_values_open(const struct h5_file *f, const char *object, const char *attribute,
                    struct h5_values *v);
 void h5_values_close(struct h5_values *v);
@@ -51,7 +51,8 @@ int h5_values_compare(const struct h5_values *a, const struct h5_values *b, gidx
 void h5_values_type(const struct h5_values *v, char *out, int capacity);
 void h5_values_shape(const struct h5_values *v, char *out, int capacity);
 int h5_values_print(const struct h5_values *v, gidx i, char *out, int capacity);
-/* Add item i of the block as an entry: a number as a number, anything else as that text. */
+/* Add item i of the block as an entry: a number as a number, anything else as the text of
+ * h5_values_print(). */
 struct json;
 int h5_values_json(const struct h5_values *v, gidx i, const char *key, struct json *j);
 

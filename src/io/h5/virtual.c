@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A selection is a range of whole rows if it fills its bounding box, and this spans all columns. */
+ * A selection is a range of whole rows if it fills its bounding box, and if the box spans all
+ * columns. */
 #include "io/h5/virtual.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static int run_find(hid_t space, gidx p, gidx *first, gidx *last)
          (double)H5Sget_select_npoints(space) == points;
 }
 
-/* *name <- what get(), of a file or of a dataset, says of source i. */
+/* *name <- the name of source i that get() returns, of its file or of its dataset. */
 static int name_read(ssize_t (*get)(hid_t, size_t, char *, size_t), hid_t list, gidx i,
                      const struct h5_file *f, char **name)
 {
@@ -44,7 +45,8 @@ static int source_read(const struct h5_file *f, const char *object, hid_t list, 
   hid_t to = H5Pget_virtual_vspace(list, (size_t)i),
         from = H5Pget_virtual_srcspace(list, (size_t)i);
   int is_run = to >= 0 && from >= 0 && run_find(to, s->shape[1], &source->first, &last);
-  source->is_whole = is_run && H5Sget_select_type(from) == H5S_SEL_ALL; /* of a shape not known */
+  source->is_whole = is_run && H5Sget_select_type(from) == H5S_SEL_ALL; /* all of a source, whose
+                                                                         * shape is not known yet */
   if (is_run && !source->is_whole)
     is_run = run_find(from, s->shape[1], &source->from, &from_last) &&
              last - source->first == from_last - source->from;
@@ -64,7 +66,7 @@ static int source_order(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
-/* The sources follow each other from the first row to the last. */
+/* Check that the sources follow each other from the first row to the last. */
 static int cover_check(const struct h5_file *f, const char *object, const struct h5_sources *s)
 {
   gidx at = 0;
@@ -77,7 +79,8 @@ static int cover_check(const struct h5_file *f, const char *object, const struct
   return OK;
 }
 
-/* The shape is that of a mapping: asked for its own, a dataset may open its sources. */
+/* Take the shape from the first mapping.  HDF5 may open the sources if it is asked for the shape of
+ * the dataset itself. */
 static int shape_read(const struct h5_file *f, const char *object, hid_t dataset, hid_t list,
                       struct h5_sources *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Virtual datasets, whose rows are those of datasets in other files.
+ * Virtual datasets.  Their rows are rows of datasets in other files.
  *
  * Floor: io.  HDF5 would read zeros if such a file is missing, and would open any path that is
  * named.  So here the sources are only listed; the caller opens them like other inputs. */

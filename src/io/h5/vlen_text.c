@@ -14,7 +14,7 @@
 #include "base/watchdog.h"
 
 enum { HEAP_HEADER = 16 }; /* bytes before a collection, and before each object in it */
-enum { HEAP_PAGE = 4096 }; /* read at a time: the least that a collection has */
+enum { HEAP_PAGE = 4096 }; /* bytes read at a time; the smallest size of a collection */
 
 /* The little-endian number in bytes[count]. */
 static uint64_t little(const unsigned char *bytes, int count)
@@ -53,8 +53,8 @@ struct heap {
   int file;           /* the descriptor that HDF5 has open */
   uint64_t base, end; /* where the file's HDF5 part begins and ends, in bytes of the file */
   const char *path;
-  uint64_t at; /* of the page; in bytes of the file */
-  size_t held; /* bytes of it; 0: there is none */
+  uint64_t at; /* offset of the page in the file */
+  size_t held; /* bytes in the page; 0: no page was read */
   unsigned char page[HEAP_PAGE];
 };
 
@@ -107,9 +107,9 @@ static int heap_read(struct heap *heap, uint64_t at, void *out, size_t bytes)
   return OK;
 }
 
-/* *at <- the byte of the file where object `index` of the collection begins, 0 if there is none;
- * its size has to be length, and objects and free space have to fill the collection: HDF5 reads
- * beyond one that says to be larger. */
+/* *at <- the byte of the file where object `index` of the collection begins; 0: there is no such
+ * object.  The object must have the size `length`.  Objects and free space must fill the
+ * collection, since HDF5 reads beyond its end if an object claims to be larger. */
 static int heap_scan(struct heap *heap, uint64_t start, unsigned index, uint64_t length,
                      uint64_t *at)
 {
