@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Asynchronous copies from global to shared memory, which each thread makes for itself (cp.async,
- * 8.0).
+ * Asynchronous copies from global to shared memory (cp.async, compute capability 8.0).
  *
- * The copies that a thread began since its last async_commit() are a group; groups end in order.
- * After ASYNC_WAIT, a barrier is needed before other threads may read the copies. */
+ * The copies that a thread began since its last async_commit() are a group.  Its groups
+ * complete in order.  ASYNC_WAIT waits for the calling thread's own groups only: other threads may
+ * read the copies after a barrier that follows it. */
 #ifndef ASYNC_COPY_H
 #define ASYNC_COPY_H
 
@@ -12,7 +12,7 @@ static __device__ inline unsigned shared_address(const void *p)
   return (unsigned)__cvta_generic_to_shared(p);
 }
 
-/* Begin to copy 16 bytes to a shared_address(); both addresses are multiples of 16. */
+/* Begin to copy 16 bytes; `to` is a shared_address().  Both addresses are multiples of 16. */
 static __device__ inline void async_copy16_at(unsigned to, const void *from)
 {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
@@ -28,7 +28,8 @@ static __device__ inline void async_copy16(void *to, const void *from)
   async_copy16_at(shared_address(to), from);
 }
 
-/* The same, but zeros unless `there`; `from` must be readable anyway. */
+/* Begin to copy 16 bytes if `there`; otherwise 16 bytes of zeros are stored.  `from` must be a
+ * valid address in both cases. */
 static __device__ inline void async_copy16_or_zeros(void *to, const void *from, int there)
 {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
@@ -50,7 +51,7 @@ static __device__ inline void async_copy4_or_zeros(void *to, const void *from, i
                : "memory");
 }
 
-/* Copy the first `bytes` of 16 or 8 bytes; the rest becomes zeros. */
+/* Begin to copy the first `bytes` of 16 or of 8 bytes; the other bytes become zeros. */
 static __device__ inline void async_copy16_part(void *to, const void *from, int bytes)
 {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),

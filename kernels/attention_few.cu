@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * attention_few: parts (N.27) of few rows of a head; a block has all rows and one shard.
+ * attention_few: parts (N.27) of a head that has few rows; a block has all rows and one shard.
  *
  * grid    tasks, the longest first
  * block   WALK_THREADS.  For a block of positions, the first half of the threads makes the products
@@ -11,10 +11,10 @@
  *
  * -D HEAD_D, HEAD_DV, CELLS, CAPPED: see walk.h; FEW: rows, few_rows(); STAGES: blocks of keys and
  *    of values in shared memory, a power of two
- *
- * This is bound by memory, so copies must always be running: each half refills a stage when it has
- * read it (a warp its own keys).  With one stage, a block waits for its copies while other blocks
- * of the multiprocessor compute; if there are no others it needs more stages.  The cells of a shard
+ * This kernel is bound by memory, so copies must always be running.  A warp of the first half
+ * refills its keys as soon as it has read them; the second half does the same with values.  With
+ * one stage, a block waits for its copies while other blocks of the multiprocessor compute.  If
+ * there are no other blocks, it needs more stages.  The cells of a shard
  * are looked up once, ahead of all copies, and a thread looks up many addresses before it starts
  * the first copy. */
 #include "launches.h"
@@ -40,7 +40,7 @@ struct shared {
   char k[STAGES][WALK_BLOCK][KEY_PITCH], v[STAGES][WALK_BLOCK][VALUE_PITCH];
   int cell[WALK_SHARD];
   float q[FEW][QUERY_COLUMNS];
-  float u[2][FEW][WALK_BLOCK]; /* products of a block, and of the one before; so is m */
+  float u[2][FEW][WALK_BLOCK]; /* u and m: of a block, and of the block before */
   float weight[WALK_BLOCK][FEW];
   float m[2][FEW], shrink[FEW]; /* shrink: the factor for earlier sums */
   int from[FEW], end[FEW];
@@ -57,7 +57,7 @@ struct walk {
   int rows;
 };
 
-/* Begin to copy 16 bytes of a cell; at its end fewer, padded with zeros. */
+/* Begin to copy a piece of 16 bytes of a cell.  Numbers past the last column become zeros. */
 static __device__ inline void piece_order(char *to, const char *from, int columns, int piece)
 {
   if (columns * CELL_BYTES % 16 == 0) {
@@ -74,17 +74,16 @@ static __device__ inline void piece_order(char *to, const char *from, int column
   }
 }
 
-/* A group of threads that copies cells; all members but `to`, `cells` and `thread` are
- * constants. */
+/* A group of threads that copies cells.  pitch, columns and threads are constants. */
 struct copier {
   char *to;
   const void *cells;
   int pitch, columns, threads, thread;
 };
 
-/* Begin to copy positions `from` .. `from` + count - 1 of the block at `first`, if that is there; a
- * thread has the same pieces of every few.  The last position that is there stands in for those
- * behind it, so that no copy has a condition.  count is a constant. */
+/* Begin to copy positions `from` .. `from` + count - 1 of the block that begins at `first`, if
+ * there is such a block.  A thread copies the same pieces of every step-th position.  For positions
+ * past the last one the last one is copied, to save conditions.  count is a constant. */
 static __device__ inline void cells_order(const struct walk *w, const struct shared *s,
                                           const struct copier *c, int first, int from, int count)
 {
@@ -189,7 +188,7 @@ static __device__ inline void piece_widen(const char *from, float out[NUMBERS])
   }
 }
 
-/* u <- chains from +0 of a key and all rows, over the pieces first .. end - 1. */
+/* u[r] <- the product of a key and row r, as a chain from +0, over pieces first .. end - 1. */
 static __device__ inline void chain_make(const struct shared *s, const char *k_at, int first,
                                          int end, float u[FEW])
 {
@@ -242,7 +241,7 @@ static __device__ inline float warp_largest(float value)
   return value;
 }
 
-/* Update the maximum *m of the warp's row r by block b. */
+/* Update *m, the maximum of the warp's row r, with the products of block b. */
 static __device__ inline void largest_find(const struct walk *w, struct shared *s, int r, int b,
                                            float *m)
 {
@@ -260,9 +259,9 @@ static __device__ inline void largest_find(const struct walk *w, struct shared *
   if (lane == 0) s->m[b % 2][r] = *m;
 }
 
-/* The weights of this thread's position of block b for all rows; UNSEEN if a row does not see it.
- * Thread r of the half also makes the factor for earlier sums of row r; *before is the row's m so
- * far. */
+/* Store the weights of this thread's position of block b for all rows; UNSEEN if a row does not see
+ * the position.  Thread r of the half also makes the factor for earlier sums of row r.  *before is
+ * the row's m before this block; it becomes the m after it. */
 static __device__ inline void weights_make(const struct walk *w, struct shared *s, int b,
                                            float *before)
 {
@@ -279,7 +278,7 @@ static __device__ inline void weights_make(const struct walk *w, struct shared *
   *before = m;
 }
 
-/* The columns of a thread as numbers; those past the last one are undefined. */
+/* out <- the numbers of this thread's columns; columns past the last one are undefined. */
 static __device__ inline void values_read(const char *from, float out[COLUMNS])
 {
 #pragma unroll
@@ -325,7 +324,7 @@ static __device__ inline void half_sync(int half)
   asm volatile("bar.sync %0, %1;" ::"r"(half + 1), "n"(WALK_THREADS / 2) : "memory");
 }
 
-/* Add the values of block b, then begin to copy those that use its stage next. */
+/* Add the values of block b.  Then begin to copy those of block b + STAGES to the same stage. */
 static __device__ inline void values_accumulate(const struct walk *w, struct shared *s, int b,
                                                 float acc[FEW][COLUMNS], float *l, float *before)
 {
@@ -352,7 +351,7 @@ static __device__ inline void values_accumulate(const struct walk *w, struct sha
   values_order(w, s, b + STAGES);
 }
 
-/* Store the parts; each half of the threads has some of their arrays. */
+/* Store the parts.  The first half of the threads has the maxima, the second half the sums. */
 static __device__ inline void parts_store(const struct walk *w, const struct shared *s,
                                           const float acc[FEW][COLUMNS], float l,
                                           const float m[TURNS])

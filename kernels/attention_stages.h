@@ -50,17 +50,18 @@ struct walk {
   const struct attention_args *a;
   const struct softmax_sequence *sequence; /* reread when needed, to save registers */
   const struct softmax_task *task;
-  const char *k, *v;      /* columns of its head, in cell 0; without a table, at position 0 */
+  const char *k, *v;      /* the task's head in cell 0; without a table, at position 0 */
   int begin, end;         /* positions of the shard that the tile sees */
   int block, which, slot; /* the stage that is filled next */
   int all_from, all_end;  /* positions that all rows of the warp see */
-  int any_from, any_end;  /* positions that any of them sees */
-  int group, spot;        /* of the lane: its group of rows; its positions and columns */
-  int from, to;           /* positions that the row sees whose m and l this lane keeps */
-  float m, l;             /* of that row */
+  int any_from, any_end;  /* positions that at least one row of the warp sees */
+  int group, spot;        /* the lane's group of rows; its place among positions and columns */
+  /* This lane keeps m and l of one row.  The row sees positions from .. to - 1. */
+  int from, to;
+  float m, l;
 };
 
-/* Four numbers of a cell, of which the first `there` exist; the others are 0. */
+/* Read four numbers of a cell.  Only the first `there` of them exist; the others become 0. */
 static __device__ inline float4 cells_read(const void *cells, long long at, int there)
 {
   float out[4] = {0, 0, 0, 0};
@@ -73,8 +74,9 @@ static __device__ inline float4 cells_read(const void *cells, long long at, int 
 }
 
 /* Begin to copy four columns of `count` positions first, first + step, .. to addresses `pitch`
- * floats apart.  count, step, pitch, columns and whole are constants.  For a position outside of
- * the shard the nearest one inside is copied, and never used, so that no copy needs a condition. */
+ * floats apart.  count, step, pitch, columns and whole are constants.  For a position outside
+ * of the shard, the nearest position inside is copied.  That copy is never used; it saves a
+ * condition. */
 static __device__ inline void pieces_order(const struct walk *w, float *to, int pitch,
                                            const char *head, int first, int count, int step,
                                            int column, int columns, int whole)
@@ -99,8 +101,8 @@ static __device__ inline void pieces_order(const struct walk *w, float *to, int 
   }
 }
 
-/* Stage keys of a block.  Piece c (four columns) of position j is stored at c ^ (j mod 8), so that
- * the eight positions that a warp reads at once have no bank conflict. */
+/* Begin to copy a stage of keys of a block.  Piece c (four columns) of position j is stored at c ^
+ * (j mod 8), so that the eight positions that a warp reads at once have no bank conflict. */
 static __device__ inline void keys_order(const struct walk *w, float *to, int block, int stage)
 {
   enum { STEP = WALK_THREADS / KEY_PIECES };
@@ -142,7 +144,7 @@ static __device__ inline void stage_wait(void)
   __syncthreads();
 }
 
-/* This warp has read a stage; when all warps have, refill it. */
+/* This warp has read a stage.  Wait until all warps have read it, then begin to refill it. */
 static __device__ inline void stage_done(struct walk *w, struct shared *s)
 {
   __syncthreads();

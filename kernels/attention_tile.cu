@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * attention_tile: parts (N.27) of many rows of a head; a block has a tile of rows and one shard.
+ * attention_tile: parts (N.27) of a head that has many rows; a block has a tile of rows and one
+ * shard.
  *
  * grid    tasks, the longest first
  * block   WALK_THREADS.  A warp has 16 rows.  For products a lane has 4 rows by 8 positions; for
@@ -36,7 +37,8 @@ static __device__ inline void queries_load(const struct walk *w, struct shared *
   }
 }
 
-/* Rows past the last one get its limits, so that they need no mask; they are not stored. */
+/* Find the positions that rows see.  Rows past the last row get the limits of the last row, so that
+ * they need no mask; their results are not stored. */
 static __device__ inline void rows_limits_find(struct walk *w)
 {
   const struct attention_args *a = w->a;
@@ -53,7 +55,7 @@ static __device__ inline void rows_limits_find(struct walk *w)
   w->any_end = __reduce_max_sync(FULL_WARP, w->from < w->to ? w->to : w->begin);
 }
 
-/* The lane that owns row r of this group, which means that it keeps m and l. */
+/* The lane that owns row r of this lane's group.  The owner keeps m and l of the row. */
 static __device__ inline int owner(const struct walk *w, int r)
 {
   return w->group + 4 * (r / 2) + 8 * (r % 2);
@@ -137,8 +139,8 @@ static __device__ inline unsigned seen_find(const struct walk *w, int block)
   return seen;
 }
 
-/* u <- weights; UNSEEN if a row does not see a position.  m, l and acc are rescaled to the new
- * maximum.  masked is a constant. */
+/* u <- the weights; UNSEEN if a row does not see a position.  m becomes the new maximum, and l and
+ * acc are rescaled to it.  masked is a constant. */
 static __device__ inline void weights_make(struct walk *w, int block, unsigned seen, int masked,
                                            float u[ROWS][SPOTS], float acc[ROWS][4 * GROUPS])
 {
@@ -220,7 +222,7 @@ static __device__ inline void weights_store(const struct walk *w, float to[HALF]
   __syncwarp();
 }
 
-/* Add these positions to acc and l. */
+/* Add `count` positions, with their weights and values, to acc and l. */
 static __device__ inline void values_add(struct walk *w, const float weight[][16],
                                          const float *values, int count, int masked,
                                          float acc[ROWS][4 * GROUPS])
@@ -324,8 +326,8 @@ static __device__ inline void parts_store(const struct walk *w, const float acc[
   }
 }
 
-/* The positions of the shard that some row of the tile sees.  The first or the last row sees the
- * first of them, and so with the last of them, since both limits ascend with the row. */
+/* Begin a task.  begin and end: the positions of the shard that some row of the tile sees.  Both
+ * limits of a row ascend with the row, so those of the first and of the last row are enough. */
 static __device__ inline void softmax_begin(struct walk *w, const struct attention_args *a)
 {
   w->a = a;

@@ -3,9 +3,8 @@
  * C++.
  *
  * Floor: kernels.  Includes forms.h alone.
- *
- * The rows of a head of k are the queries of a sequence times the heads of q that share it: row r
- * is query r / group, and head r mod group of these.  A task is a tile of rows and one shard of
+ * A head of k is shared by `group` heads of q.  Its rows are the pairs of a query and one of these
+ * heads: row r is query r / group and head r mod group.  A task is a tile of rows and one shard of
  * positions.  Its result is a *part*: partial sums of its rows.  The last task of a tile to end
  * joins the parts of its rows. */
 #ifndef ATTENTION_TYPES_H
@@ -14,7 +13,8 @@
 #include "forms.h"
 
 enum {
-  WALK_BLOCK = 64, /* ATTENTION_BLOCK, ATTENTION_SHARD, ATTENTION_CHAIN of model/attention.h */
+  /* ATTENTION_BLOCK, ATTENTION_SHARD and ATTENTION_CHAIN of model/attention.h. */
+  WALK_BLOCK = 64,
   WALK_SHARD = 1024,
   WALK_CHAIN = 128,
   WALK_WARPS = 4, /* warps of a thread block, in both kernels */
@@ -22,16 +22,16 @@ enum {
   TILE_ROWS = 64,         /* rows of a tile of attention_tile, 16 per warp */
   TILE_CHUNK = 64,        /* columns of keys at a time, in attention_tile */
   TILE_STAGE = 64 * 64,   /* floats of a stage */
-  FEW_ROWS = 8,           /* the most rows of attention_few */
-  FEW_STAGES = 4,         /* its most stages of keys, and of values */
+  FEW_ROWS = 8,           /* the most rows of a task of attention_few */
+  FEW_STAGES = 4,         /* the most stages of keys, and the most of values, in attention_few */
   MAX_WALK_COLUMNS = 256, /* columns of a head */
   PART_PAD = 32           /* the columns of a part are a multiple of this */
 };
 
 enum { CELLS_F32, CELLS_F16, CELLS_BF16 };
 
-/* What is stored: results only; results, m and l; or m, l and the sums themselves, which later
- * positions may continue. */
+/* SUMS_NONE: store results only.  SUMS_KEPT: store results, m and l.  SUMS_OPEN: store m, l and the
+ * sums, which a later call may continue over later positions. */
 enum { SUMS_NONE, SUMS_KEPT, SUMS_OPEN };
 
 HOST_DEVICE int cells_bytes(int type)
@@ -81,7 +81,7 @@ HOST_DEVICE int part_columns(int dv)
   return (dv + PART_PAD - 1) / PART_PAD * PART_PAD;
 }
 
-/* Columns of open sums, attention_stride() of the host. */
+/* Columns of open sums; the same as attention_stride() of the host. */
 HOST_DEVICE int sum_columns(int dv)
 {
   return (dv + 15) / 16 * 16;
@@ -106,9 +106,9 @@ HOST_DEVICE int tile_shared_bytes(int d)
   return 4 * (padded_head(d) * TILE_ROWS + 2 * TILE_STAGE + TILE_ROWS * 32);
 }
 
-/* Bytes between positions in attention_few.  Both are multiples of 32, because a copy that begins
- * inside a sector of 32 bytes reads two sectors.  For keys it is an odd multiple, so that few of
- * eight lanes, which read eight positions, have bank conflicts. */
+/* Bytes between positions of values, and of keys, in attention_few.  Both are multiples of 32,
+ * because a copy that begins inside a sector of 32 bytes reads two sectors.  The pitch of keys is
+ * an odd multiple: then eight lanes that read eight positions have few bank conflicts. */
 HOST_DEVICE int few_value_pitch(int columns, int type)
 {
   return (columns * cells_bytes(type) + 31) / 32 * 32;
@@ -119,13 +119,14 @@ HOST_DEVICE int few_key_pitch(int columns, int type)
   return (few_value_pitch(columns, type) / 32 | 1) * 32;
 }
 
-/* The number of rows for which attention_few is compiled. */
+/* The rows of the compiled form of attention_few that does tasks of `rows` rows. */
 HOST_DEVICE int few_rows(int rows)
 {
   return rows <= 1 ? 1 : rows <= 2 ? 2 : rows <= 4 ? 4 : FEW_ROWS;
 }
 
-/* The most blocks on a multiprocessor.  With all stages there are few, which get more registers. */
+/* The most blocks of attention_few on a multiprocessor.  With FEW_STAGES stages only few blocks
+ * fit, and each can have more registers. */
 HOST_DEVICE int few_blocks(int dv, int rows, int stages)
 {
   return dv > 128 || stages == FEW_STAGES ? 2 : rows <= 4 ? 5 : 4;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * attribution: the contributions of positions and heads to the scores of a query's atoms (N.28):
- * lists of the largest, and their sum.
+ * attribution: the contributions of positions and heads to the scores of a query's atoms (N.28).
+ * A pair is a query and an atom.  For each pair it makes a list of the largest contributions, and
+ * the sum of all.
  *
  * grid    tasks: a query and at most ATTRIBUTION_PAIRS of its pairs
  * block   ATTRIBUTION_THREADS; a warp has the pairs warp and warp + ATTRIBUTION_WARPS; a lane has a
@@ -8,9 +9,8 @@
  * shared  attribution_shared_bytes(HEAD_D, HEAD_DV)
  * sums    inner products are chains over columns, in one thread; the sum of a pair is a chain over
  *         positions for each head, in one lane, and a chain over heads
- *
- * pieces  if only some of the positions are here, lists and chains over positions are continued,
- *         and the host adds the heads
+ * pieces  if this rank has only some of the positions, lists and chains over positions continue
+ *         those of earlier pieces, and the host adds the heads
  *
  * -D HEAD_D, HEAD_DV, CELLS, CAPPED: see walk.h
  *
@@ -43,7 +43,7 @@ static __device__ inline float cell_value(const void *cells, long long at)
                             : widen(__ldg((const unsigned short *)cells + at));
 }
 
-/* Four numbers of a cell, of which the first `there` exist; the others are 0. */
+/* Read four numbers of a cell.  Only the first `there` of them exist; the others become 0. */
 static __device__ inline void cell_read4(const void *cells, long long at, int there, float out[4])
 {
   if (WHOLE && CELLS == CELLS_F32) {
@@ -89,8 +89,8 @@ static __device__ inline int comes_before(float value, long long source, float c
   return row < 0 || x > y || (x == y && source < row);
 }
 
-/* Insert a contribution into a list, by all lanes of the warp.  The entries after it move by one,
- * beginning at the end. */
+/* All lanes of the warp insert a contribution into a list.  The entries after it move by one place;
+ * the last entries move first. */
 static __device__ inline void list_add(long long *row, float *code, int top, float value,
                                        long long source)
 {
@@ -110,7 +110,8 @@ static __device__ inline void list_add(long long *row, float *code, int top, flo
   }
 }
 
-/* Insert those of 32 contributions that belong in a list; is: this lane has a contribution. */
+/* Each lane may have a contribution (is = 1).  Insert into the pair's list those that are not 0 and
+ * come before its last entry. */
 static __device__ inline void list_insert(const struct attribution_args *a, long long pair, int is,
                                           float value, long long source)
 {
@@ -157,8 +158,9 @@ static __device__ inline void products_add(const struct attribution_task *t, con
   }
 }
 
-/* The contributions of a head at `count` positions, from position `first` of the span on, which is
- * `position` in the whole sequence.  Lane i adds those of pair i of this warp to `part`. */
+/* Make the contributions of a head at `count` positions.  They begin at position `first` of the
+ * span, which is `position` in the whole sequence.  Lane i adds the contributions to pair i of this
+ * warp to `part`, which is returned. */
 static __device__ inline double pairs_add(const struct attribution_args *a,
                                           const struct attribution_task *t, struct shared *s,
                                           int head, int first, int count, long long position,
@@ -183,7 +185,7 @@ static __device__ inline double pairs_add(const struct attribution_args *a,
   return part;
 }
 
-/* Continue a head's chain from `part`, and insert its contributions into lists. */
+/* Continue a head's chain from `part`, and insert the head's contributions into lists. */
 static __device__ inline double head_accumulate(const struct attribution_args *a,
                                                 const struct attribution_task *t,
                                                 const struct softmax_row *row,

@@ -38,8 +38,8 @@ struct attribution_args {
   double *part;   /* [pairs][heads], for pieces, which continue these sums; 0: no pieces */
 };
 
-/* Columns of values in shared memory at a time; and numbers between positions, odd so that lanes
- * have no bank conflict. */
+/* attribution_columns: the columns of values in shared memory at a time.  attribution_pitch: the
+ * numbers between two positions, odd so that lanes have no bank conflict. */
 HOST_DEVICE int attribution_columns(int dv)
 {
   return dv < 128 ? dv : 128;

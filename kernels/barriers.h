@@ -44,8 +44,9 @@ static __device__ inline void barrier_expect(unsigned long long *barrier, int by
       : "memory");
 }
 
-/* Arrive at a barrier of a block of the cluster; cluster_address() gives `barrier`.  For buffers
- * that the matrix unit or a bulk copy has read, so no write of this thread has to become visible.
+/* Arrive at a barrier of a block of the cluster; cluster_address() gives `barrier`.  This is for
+ * buffers that the matrix unit or a bulk copy has read: no write of this thread has to become
+ * visible.
  * The default scope is cheaper here: with cluster scope the arrival would first wait for all
  * memory. */
 static __device__ inline void barrier_arrive_at(unsigned barrier)
@@ -63,8 +64,8 @@ static __device__ inline void bulk_copy(void *to, const void *from, int bytes,
       : "memory");
 }
 
-/* The same to shared memory at the same address in all blocks of the cluster whose bit in `blocks`
- * is set, and to their barriers. */
+/* bulk_copy() to all blocks of the cluster whose bit in `blocks` is set.  In each of them it writes
+ * to the address of `to` and completes on the barrier at the address of `barrier`. */
 static __device__ inline void bulk_copy_shared(void *to, const void *from, int bytes,
                                                unsigned long long *barrier, unsigned short blocks)
 {
@@ -74,7 +75,7 @@ static __device__ inline void bulk_copy_shared(void *to, const void *from, int b
                : "memory");
 }
 
-/* Copy a box of the matrix that a tensor map describes, from (inner, outer) on. */
+/* Copy a box of the matrix that a tensor map describes.  The box begins at (inner, outer). */
 static __device__ inline void box_copy(void *to, const void *map, int inner, int outer,
                                        unsigned long long *barrier)
 {

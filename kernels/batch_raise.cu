@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * batch_raise: the scores of residual rows become what each atom would have without its own code
- * (N.51), or are taken relative to the norm of the row (N.49).
+ * batch_raise: replaces the scores of atoms that have a code by the scores that they would have
+ * without it (N.51).  If `relative`, all scores are divided by the norm of the row (N.49), which is
+ * the norm without its own code for an atom that has one.
  *
  * grid    any number of blocks
  * block   BATCH_THREADS: one row per block
- * shared  static: the entry of the row that each atom has, for RAISE_ATOMS atoms at a time */
+ * shared  static: the row's entry of each atom, for RAISE_ATOMS atoms at a time */
 #include "batch_types.h"
 #include "warp.h"
 
@@ -18,7 +19,7 @@ static __device__ inline float score_raise(const struct batch_raise_args *a, dou
   return (float)__ddiv_rn(with + own, __dsqrt_rn(without + a->floor));
 }
 
-/* entry[RAISE_ATOMS] <- the entry of the row that has each atom from `first` on; -1: none. */
+/* entry[i] <- the number of the row's entry with atom first + i; -1: none.  i < RAISE_ATOMS. */
 static __device__ inline void entries_find(const struct batch_raise_args *a, long long row,
                                            int first, int *entry)
 {

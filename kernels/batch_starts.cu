@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * batch_starts: decides which scores that equal the cut are entries (in the order of rows, while
- * ties are left), and where the entries of each row begin (N.46).
+ * batch_starts: finds how many of the scores that equal the cut are entries in each row, and where
+ * the entries of each row begin (N.46).  The first `ties` such scores are entries, in the order of
+ * rows.
  *
  * grid    1
  * block   BATCH_SCAN_THREADS: a run of rows per thread
@@ -8,8 +9,8 @@
 #include "batch_types.h"
 #include "warp.h"
 
-/* The sum of `own` over all threads before this one; *all <- over all threads.  warps[WARP]:
- * shared. */
+/* Returns the sum of `own` over all threads before this one.  *all <- the sum over all threads.
+ * warps[WARP] is in shared memory. */
 static __device__ inline long long block_scan(long long own, long long *warps, long long *all)
 {
   int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;

@@ -20,8 +20,8 @@ enum {
   RAISE_BLOCKS = 1 << 14
 };
 
-/* Count scores by the next digit of their keys: bits shift .. known - 1.  Only keys whose bits from
- * `known` on equal `prefix` are counted. */
+/* Count scores by the next digit of their keys: bits shift .. known - 1.  A positive key is counted
+ * if key >> known equals `prefix`. */
 struct batch_count_args {
   const float *scores; /* [n][stride], 0 past the atoms; stride is a multiple of 128 */
   long long n;
@@ -30,22 +30,24 @@ struct batch_count_args {
   unsigned long long *counts; /* [BATCH_MOST_BINS], zeroed first */
 };
 
-/* The entries of rows: scores above the cut `key`, and the first `ties` scores that equal it. */
+/* The entries of rows are the scores whose key is above `key`, and the first `ties` scores whose
+ * key equals it. */
 struct batch_cut_args {
-  const float *scores; /* as above */
+  const float *scores; /* as in batch_count_args */
   long long n;
   int stride, key;
   long long ties;
-  int *above,
-      *equal; /* [n] counts of each row; `equal` becomes the number of ties that are entries */
+  /* [n] The number of scores of each row whose key is above `key`, and the number whose key equals
+   * it.  In the end `equal` is the number of ties that are entries. */
+  int *above, *equal;
   long long *start; /* [n + 1] */
   long long room;   /* if there are more entries, none is written */
   int *index;
   float *value;
 };
 
-/* struct train_raise of device/train.h: each score becomes the one that its atom would have without
- * its own code. */
+/* struct train_raise of device/train.h.  Each score becomes the score that its atom would have if
+ * the atom's own code were 0. */
 struct batch_raise_args {
   float *scores;     /* [n][stride] */
   const float *rows; /* [n][p] the residual rows */

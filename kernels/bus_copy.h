@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Copies between the device and page-locked arrays of the host.  Blocks share the numbers of a
- * sub-batch in equal pieces, wherever systems begin. */
+ * Copies between the device and page-locked arrays of the host.  The numbers of a
+ * sub-batch are divided into equal pieces, which blocks share.  A piece may begin or end inside a
+ * system. */
 #ifndef BUS_COPY_H
 #define BUS_COPY_H
 
 #include "arrow_types.h"
 
-/* Copy numbers first .. end - 1 of a system by the threads of a block, from the address from(e) to
- * to(e).  Bus latency is hidden by many loads in flight: a thread starts several before it stores
- * one. */
+/* The threads of a block copy numbers first .. end - 1 of a system.  Number e is at from(e) and
+ * goes to to(e).  Bus latency is hidden by many loads in flight: a thread starts several before it
+ * stores one. */
 template <class From, class To>
 static __device__ inline void bus_copy(long long first, long long end, From from, To to)
 {
@@ -25,7 +26,8 @@ static __device__ inline void bus_copy(long long first, long long end, From from
   }
 }
 
-/* The last system whose numbers begin at or before `at`; place(i) ascends from 0. */
+/* The last system whose numbers begin at or before `at`.  Those of system i begin at place(i),
+ * which ascends from 0. */
 template <class Place>
 static __device__ inline int system_find(int count, long long at, Place place)
 {
@@ -41,7 +43,7 @@ static __device__ inline int system_find(int count, long long at, Place place)
 }
 
 /* Blocks take the pieces of a sub-batch in turn.  copy(i, first, end) copies numbers first .. end -
- * 1 of system i, counted from place(i); the system may have fewer, or none. */
+ * 1 of system i, counted from place(i).  The system may end before `end`, or before `first`. */
 template <class Place, class Copy>
 static __device__ inline void pieces_each(const struct arrow_args *a, Place place, Copy copy)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks of a cluster read and write each other's shared memory (9.0).  Elsewhere a cluster is one
- * block. */
+ * Blocks of a cluster read and write each other's shared memory (9.0).  On older devices a
+ * cluster is one block. */
 #ifndef CLUSTER_H
 #define CLUSTER_H
 
@@ -15,15 +15,16 @@ static __device__ inline int cluster_rank(void)
   return rank;
 }
 
-/* Called by all threads of all blocks.  A block may touch another's shared memory only after the
- * first one, and may end only after the last one that follows such accesses. */
+/* Called by all threads of all blocks.  A block may access another block's shared memory only after
+ * the first cluster barrier.  It may end only after a cluster barrier that follows all such
+ * accesses. */
 static __device__ inline void cluster_barrier(void)
 {
   asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
-/* A barrier in two parts.  Arriving says that this thread has read what it needs; after_writes also
- * makes its writes visible. */
+/* cluster_barrier() in two parts: arrive, then wait.  A thread calls cluster_arrive() when it has
+ * made all of its reads.  cluster_arrive_after_writes() also makes the thread's writes visible. */
 static __device__ inline void cluster_arrive(void)
 {
   asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");

@@ -10,9 +10,9 @@
  * -D MMA (tensor.h), ONE (codes_row.h): 1 if max_m d <= WARP
  *
  * A row with one chunk of vectors is done completely here; for other rows gram.cu runs first.  A
- * state holds the factor of the vectors so far, and a later call appends to it; that needs keep = 1
- * in this call.  With m_old = 0 states need not be initialised; with ONE and without keep none is
- * needed. */
+ * state holds the factor of the vectors so far.  A later call can append to it if this call has
+ * keep = 1.  If m_old = 0, states need not be initialised.  If ONE, m_old = 0 and keep = 0, no
+ * states are needed. */
 #define NONNEGATIVE 0
 #include "codes_factor.h"
 #include "codes_gram.h"
@@ -47,8 +47,8 @@ static __device__ inline struct solving solving_of(const struct codes_args *a, l
   return w;
 }
 
-/* Load what earlier calls and gram.cu left; for a single chunk do the work of gram.cu.  An earlier
- * call may have left more than the old vectors. */
+/* Load the numbers that earlier calls and gram.cu stored; for a single chunk, do the work of
+ * gram.cu.  The state of an earlier call may have more than the old vectors. */
 static __device__ inline void row_begin(const struct codes_args *a, long long row, char *shared)
 {
   struct solving w = solving_of(a, row, shared);
@@ -81,7 +81,7 @@ static __device__ inline void row_keep(const struct codes_args *a, long long row
   __syncwarp();
 }
 
-/* The factor with rho of the vectors that the rank test keeps, and y. */
+/* Compute y, and the factor (with rho) of the vectors that the rank test keeps. */
 static __device__ inline void row_factor(struct solving *w)
 {
   w->panels = w->r.factor;

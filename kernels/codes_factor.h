@@ -2,18 +2,18 @@
  * Cholesky factor, rank test and substitutions of codes (N.5), by tiles of 32 x 32.
  *
  * A warp has one row of data.  Tensor instructions subtract from a tile the products of the tiles
- * on its left, as chains over ascending columns.  Dropped columns are zeros there, and change no
- * sum.  Then each lane has one row of the tile: the diagonal tile is factored, and the tiles below
- * are solved with it. */
+ * on its left, as chains over ascending columns.  Columns of dropped vectors are zeros in
+ * those tiles, and change no sum.  Then each lane has one row of the tile: the diagonal tile is
+ * factored, and the tiles below are solved with it. */
 #ifndef CODES_FACTOR_H
 #define CODES_FACTOR_H
 
 #include "codes_gram.h"
 
-/* A vector is kept if its pivot exceeds this part of its squared norm; as in model/codes.h. */
+/* A vector is kept if its pivot exceeds its squared norm times this; as in model/codes.h. */
 #define DROP_TOLERANCE 0x1p-30
 
-enum { EIGHT = 8 }; /* columns of a step, after which a lane's row moves down in its registers */
+enum { EIGHT = 8 }; /* columns of a step; after a step a lane's row moves down by 8 registers */
 
 /* The state of a row. */
 struct solving {
@@ -44,13 +44,14 @@ static __device__ inline int is_there(const struct codes_row *r, int chunk)
   return chunk * WARP + (int)threadIdx.x < r->count;
 }
 
-/* Is it new, too? */
+/* Does the vector of this lane exist, and is it not solved yet? */
 static __device__ inline int is_new(const struct codes_row *r, int chunk)
 {
   return is_there(r, chunk) && chunk * WARP + (int)threadIdx.x >= r->old;
 }
 
-/* Entry (i, j) of the blocks of a tile is row 8 i + lane / 4, column 8 j + 2 (lane % 4) + e. */
+/* Load a tile.  This lane's number e of block (i, j) is in row 8 i + lane / 4 and column 8 j + 2
+ * (lane % 4) + e of the tile. */
 static __device__ inline void tile_load(struct tile *t, const double *from, int same)
 {
   int lane = lane_own();
@@ -83,8 +84,8 @@ static __device__ inline void fragments_load(const double *panel, int k, double 
   for (int i = 0; i < BLOCKS; i++) out[i] = panel[(k + lane % 4) * WARP + i * BLOCK + lane / 4];
 }
 
-/* Subtract the products of the tile's rows with those of its columns' chunk, over all columns on
- * its left. */
+/* Subtract from the tile of `chunk` and `column` the inner products of the rows of these two
+ * chunks, over all columns on the left of the tile. */
 static __device__ inline void tile_reduce(const struct solving *w, struct tile *t, int chunk,
                                           int column, int same)
 {
@@ -115,8 +116,9 @@ static __device__ inline void tile_update(const struct solving *w, int chunk, in
   __syncwarp();
 }
 
-/* A lane's row of the current tile.  t[0] is column `at`.  For the diagonal tile also the squared
- * norm of its vector, and b: x . vector minus what is solved, in the end y. */
+/* A lane's row of the current tile.  t[0] is column `at`.  Two members are for the diagonal
+ * tile: norm, the squared norm of the lane's vector, and b.  b begins as x . vector; each solved
+ * column is subtracted from it, and it ends as y. */
 struct tile_row {
   double t[WARP], norm, b;
   int chunk, column, at;
@@ -142,8 +144,8 @@ static __device__ inline void row_load(const struct solving *w, struct tile_row 
     if (NONNEGATIVE && ONE && j == lane) l->t[j] = l->norm + w->rho;
 }
 
-/* Is vector v of the diagonal tile kept?  That is known already, or follows from its pivot, which
- * its lane has. */
+/* Is vector v of the diagonal tile kept?  For a tested new vector this follows from its pivot,
+ * which its lane has in `entry`.  For the others it is already in w->kept. */
 static __device__ inline int column_keep(const struct solving *w, double norm, int v, double entry)
 {
   if (!w->test || v < w->r.old) return is_kept(w, v);
@@ -154,9 +156,9 @@ static __device__ inline int column_keep(const struct solving *w, double norm, i
   return keep;
 }
 
-/* Column at + u: divide it by its pivot, store it, and subtract it from the columns after it.  The
- * lane of the pivot divides b.  NONNEGATIVE in one tile: entries above the diagonal are not
- * touched, since the Gram matrix is there. */
+/* Column at + u: divide it by its pivot, store it, and subtract its products from the later
+ * columns.  The lane of the pivot divides b instead.  If NONNEGATIVE and ONE, entries above the
+ * diagonal are not changed, because they hold the Gram matrix. */
 static __device__ inline void column_solve(const struct solving *w, struct tile_row *l, int u)
 {
   int lane = lane_own(), j = l->at + u, v = l->column * WARP + j, same = ONE || l->same;
@@ -246,7 +248,7 @@ static __device__ inline void codes_subtract(const struct solving *w, int later,
   *own = acc;
 }
 
-/* Codes of a chunk from its sums; a lane has one column of the diagonal tile. */
+/* Replace the sums of a chunk by its codes.  A lane has one column of the diagonal tile. */
 static __device__ inline void codes_finish(const struct solving *w, int chunk)
 {
   int lane = lane_own(), there = is_there(&w->r, chunk);
@@ -264,7 +266,7 @@ static __device__ inline void codes_finish(const struct solving *w, int chunk)
   __syncwarp();
 }
 
-/* y becomes the codes, by chains in descending order. */
+/* Replace y by the codes, in chains over descending vectors. */
 static __device__ inline void back_substitute(const struct solving *w)
 {
 #pragma unroll 1

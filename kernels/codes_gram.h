@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gram entries (N.4) of a row's vectors, by all warps of a block.  A warp makes a tile of 32 x 32,
- * as blocks of 8 x 8; columns of the data ascend, four at a time.
+ * All warps of a block compute the Gram entries (N.4) of a row's vectors.  A warp makes a tile of
+ * 32 x 32, as blocks of 8 x 8.  Sums run over ascending columns of the data, four at a time.
  *
  * -D MMA (tensor.h) */
 #ifndef CODES_GRAM_H
@@ -25,13 +25,15 @@ static __device__ inline int block_thread(void)
   return (ONE ? 0 : threadIdx.y * WARP) + threadIdx.x;
 }
 
-/* A tile as blocks: z[i][j] of vectors 8 i .. of one chunk and 8 j .. of another.  In a diagonal
- * tile also x[i]: vectors 8 i .. times the row of data, which is the first of eight columns. */
+/* A tile as blocks.  z[i][j] has the products of eight vectors of one chunk, from 8 i on, and eight
+ * vectors of another, from 8 j on.  x[i], in a diagonal tile, has the products of eight vectors,
+ * from 8 i on, and the row of data.  The row is the first of the eight columns of that block. */
 struct tile {
   double z[BLOCKS][BLOCKS][2], x[BLOCKS][2];
 };
 
-/* Add four columns of the data: of the tile's rows, of its columns, and of the row of data. */
+/* Add the products over four columns of the data.  left: these columns of the vectors of the tile's
+ * rows; right: of the vectors of its columns; row: of the row of data. */
 static __device__ inline void tile_add(struct tile *t, const double left[BLOCKS],
                                        const double right[BLOCKS], double row, int same)
 {
@@ -44,7 +46,7 @@ static __device__ inline void tile_add(struct tile *t, const double left[BLOCKS]
   }
 }
 
-/* Vectors that are in shared memory at a time: two runs of chunks. */
+/* The vectors that are in shared memory at a time: those of two runs of chunks. */
 struct gathering {
   float *slices;      /* shared: [STAGES][vectors, then the row][CODES_STRIDE] */
   int *place;         /* shared: index in atoms of each vector; -1: none */
@@ -61,7 +63,7 @@ static __device__ inline void gathering_begin(struct gathering *g, const struct 
   __syncthreads();
 }
 
-/* Begin to copy columns c .. c + STEP - 1 of a vector; zeros past p. */
+/* Begin to copy columns c .. c + STEP - 1 of a vector.  Columns from p on become zeros. */
 static __device__ inline void columns_copy(float *to, const float *from, int c, int p)
 {
   if (p % 4 == 0) {
@@ -99,8 +101,8 @@ static __device__ inline void slice_order(const struct codes_row *r, const struc
   async_commit();
 }
 
-/* Add a slice to the tile: the chunks at index `row` and `column` of the slice, and the row of
- * data. */
+/* Add the products of a slice to the tile.  They are of the chunks at index `row` and `column` of
+ * the slice and, if `same`, of the row of data. */
 static __device__ inline void slice_add(struct tile *t, const float *slice, int row, int column,
                                         int same)
 {
@@ -120,9 +122,9 @@ static __device__ inline void slice_add(struct tile *t, const float *slice, int 
   }
 }
 
-/* Store the new entries of a tile in panels.  Entries without a vector are zeros, which later
- * products read.  For nonnegative codes in one tile the Gram matrix is stored above the diagonal,
- * because factors are stored below. */
+/* Store the new entries of a tile in panels.  Entries past the last vector are zeros, because
+ * later products read them.  For nonnegative codes in one tile the Gram matrix is stored above the
+ * diagonal, because factors are stored below. */
 static __device__ inline void tile_store(const struct codes_row *r, const struct tile *t,
                                          double *panels, int chunk, int column)
 {
@@ -153,7 +155,7 @@ static __device__ inline void products_store(const struct codes_row *r, const st
   }
 }
 
-/* Store the diagonal, before anything is subtracted. */
+/* Store the squared norms, which are the diagonal before anything is subtracted. */
 static __device__ inline void norms_store(const struct codes_row *r, const struct tile *t,
                                           int chunk)
 {
@@ -177,7 +179,8 @@ static __device__ inline void diagonal_add(struct tile *t, double rho)
       if (own == lane % 4 * 2 + e) t->z[j][j][e] += rho;
 }
 
-/* Make the tile of `chunk` and `column`, if `any`, while slices of all gathered vectors pass. */
+/* Make the tile of `chunk` and `column` if `any`.  A warp without a tile only takes part in the
+ * copies: slices of all gathered vectors pass through shared memory. */
 static __device__ inline void tile_make(const struct codes_row *r, struct gathering *g, int chunk,
                                         int column, int any, double rho)
 {
@@ -206,9 +209,9 @@ static __device__ inline void tile_make(const struct codes_row *r, struct gather
   tile_store(r, &t, r->factor, chunk, column);
 }
 
-/* Make all new entries.  If there is a warp for each chunk, warp w makes its tiles with half of the
- * other chunks in turn.  Otherwise chunks are done in squares of GROUP by GROUP, two tiles per
- * warp. */
+/* Make all new entries.  If there is a warp for each chunk, warp w makes the diagonal tile
+ * of chunk w and then, one after another, its tiles with half of the other chunks.  Otherwise
+ * chunks are done in squares of GROUP by GROUP, two tiles per warp. */
 static __device__ inline void gram_make(const struct codes_row *r, float *slices, double rho)
 {
   int w = ONE ? 0 : threadIdx.y, n = ONE ? 1 : r->chunks, whole = n <= block_warps();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Results of the codes of a row: the residual (N.3r), and the quality from the codes as stored.
+ * Writes the results of a row: its residual (N.3r), its codes and its quality.  The quality is
+ * computed from the codes as they are stored, in f32.
  *
  * A lane has four columns of a span (CODES_SPAN columns); chains run over the vectors in support
  * order. */
@@ -10,7 +11,7 @@
 
 enum { QUAD = CODES_SPAN / WARP };
 
-/* out[v] <- column c + 32 v of one vector, 0 past p. */
+/* out[v] <- column c + 32 v of one vector; 0 for columns from p on. */
 static __device__ inline void columns_load(const float *from, int c, int p, double out[QUAD])
 {
 #pragma unroll
@@ -34,7 +35,7 @@ static __device__ inline void residual_write(const struct codes_row *r, float *o
   }
 }
 
-/* spans <- the columns from `first` on of the error, of the reconstruction and of the row. */
+/* spans[3][CODES_SPAN] <- columns from `first` on of the error, the reconstruction and the row. */
 static __device__ inline void span_describe(const struct codes_row *r, double *spans, int first)
 {
   int lane = lane_own(), c = first + lane;
@@ -97,7 +98,7 @@ static __device__ inline void quality_write(const struct codes_row *r, double *s
   if (lane == 0) *out = q;
 }
 
-/* Write all results that the job wants of a row, whose codes are in `solved`. */
+/* Write the results that the job wants of a row.  Its codes are in r->solved. */
 static __device__ inline void codes_write(const struct codes_args *a, long long row,
                                           const struct codes_row *r, double *spans)
 {

@@ -20,15 +20,15 @@ struct codes_row {
   const float *atoms;    /* of codes_args */
   int p, old, count;     /* columns; vectors that are already solved; all vectors */
   int chunks;            /* of all vectors */
-  double *factor, *rank; /* panels; rank is without rho, and is factor itself when rho is 0 */
+  double *factor, *rank; /* panels; rank: those without rho; if rho is 0, `factor` */
   double *norms;         /* [count] squared norms of new vectors; ONE: only if NONNEGATIVE */
   double *solved;        /* [count] x . vector, then y, then the codes */
   int *place;            /* [count] shared: index of each vector in atoms */
 };
 
-/* The state of a row in global memory.  NONNEGATIVE: `factor` is the Gram matrix (for ONE stored by
- * rows), y the products of row and vectors, and `rank` is workspace after everything else (not for
- * ONE). */
+/* The state of a row in global memory.  If NONNEGATIVE, `factor` is the Gram matrix, which is
+ * stored by rows if ONE; y has the products of the row and the vectors; and `rank` is workspace
+ * after all other arrays, which exists only if not ONE. */
 struct codes_state {
   double *factor, *rank, *y, *norms;
   unsigned *kept;
@@ -63,8 +63,8 @@ static __device__ inline struct codes_row row_of(const struct codes_args *a, lon
   return r;
 }
 
-/* The same number, but the compiler does not know it.  So values that depend on it are recomputed
- * later, and occupy no registers until then. */
+/* Returns `row`; the compiler does not know that it is the same number.  So it computes values that
+ * depend on the result again, and does not keep earlier ones in registers. */
 static __device__ inline long long again(long long row)
 {
   asm volatile("" : "+l"(row));
@@ -77,13 +77,13 @@ static __device__ inline int lane_own(void)
   return NONNEGATIVE && ONE ? (int)again(threadIdx.x) : (int)threadIdx.x;
 }
 
-/* A word whose lowest `count` bits are 1; at least one is. */
+/* A word whose lowest `count` bits are 1; count >= 1. */
 static __device__ inline unsigned ones(int count)
 {
   return count < WARP ? ~(~0u << count) : ~0u;
 }
 
-/* Fill in r->place, by all threads of the block. */
+/* Fill in r->place.  Called by all threads of the block. */
 static __device__ inline void slots_find(const struct codes_row *r, const int *slot, int d)
 {
   int thread = threadIdx.y * WARP + threadIdx.x, threads = blockDim.y * WARP;

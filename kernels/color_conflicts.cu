@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * color_conflicts: for some atoms, the sets of marks of all atoms in their rows (N.6).
+ * color_conflicts: for each of some atoms, the set of the marks of all atoms in its rows (N.6).
  *
  * grid    atoms
  * block   COLOR_CONFLICTS_THREADS, one row per warp
@@ -9,7 +9,7 @@
 #include "step_types.h"
 #include "warp.h"
 
-/* Most marks are set already, and reading is cheaper than setting. */
+/* Set a bit unless it is set.  Most bits are set already, and a read is cheaper than an atomic. */
 static __device__ inline void mark_set(unsigned *set, unsigned mark, int words)
 {
   unsigned bit = 1u << mark % 32;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * column_sums: chains of x - shift and of its square over the rows of each sum block.
- *
- * grid    blocks of columns, times the sum blocks that have some of the rows
+ * grid    (blocks of columns, sum blocks that have some of the rows)
  * block   COLUMN_THREADS threads, one column each
  * shared  none
- * sums    a chain over the rows of a sum block, ascending, from 0 or, for the block in progress,
- *         from `from`: multiply, then add, in f64 */
+ * sums    a chain over the rows of a sum block, ascending, from 0; for the block in progress, from
+ *         `from`.  Multiply, then add, in f64 */
 #include "types.h"
 
 struct chain {
@@ -43,7 +42,7 @@ extern "C" __global__ void column_sums(const __grid_constant__ struct column_arg
 {
   int column = blockIdx.x * COLUMN_THREADS + threadIdx.x, index = blockIdx.y;
   if (column >= a.count) return;
-  long long before = a.first % a.block; /* rows of the first sum block that came in earlier calls */
+  long long before = a.first % a.block; /* rows of the first sum block in earlier calls */
   long long begin = index ? (long long)index * a.block - before : 0;
   long long end = (long long)(index + 1) * a.block - before;
   end = end < a.n ? end : a.n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Selects the largest values of a row: finds the key of the last one, digit by digit from the
- * highest.  A warp has a row.  Values that are not positive are never selected.
+ * Finds the cut that selects the largest values of a row: the key of the smallest selected value.
+ * The key is found digit by digit, the highest first.  A warp has a row.  Values that are not
+ * positive are never selected.
  *
  * Floor: kernels. */
 #ifndef CUT_H
@@ -10,7 +11,7 @@
 
 enum { DIGIT = 8, DIGITS = 1 << DIGIT, OWN = DIGITS / WARP, CUT_UNROLLED = 4 };
 
-/* The number of positive values; none is negative. */
+/* The number of values that are positive.  The others are +0. */
 static __device__ inline int values_count(const float *values, int stride)
 {
   int n = 0;
@@ -36,7 +37,8 @@ static __device__ inline void digits_count(const float *values, int stride, int 
   __syncwarp();
 }
 
-/* The digit of the *want-th largest key; *want <- its rank among the keys with that digit. */
+/* Returns the digit of the *want-th largest key, and sets *want to the rank of this key among the
+ * keys with that digit. */
 static __device__ inline int digit_find(const int *bins, int *want)
 {
   int lane = threadIdx.x % WARP, top = DIGITS - 1 - lane * OWN, own = 0;

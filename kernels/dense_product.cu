@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * dense_product: chains of products of two matrices (N.19), tile by tile.
  *
- * grid    product_tiles(): one tile of ROWS x COLUMNS per block.  PRODUCT_GROUP tiles below each
- *         other come before the tiles beside them, so that neighbours share the second-level cache
+ * grid    product_tiles(): one tile of ROWS x COLUMNS per block.  Tiles are numbered down
+ *         a column of PRODUCT_GROUP tiles, then down the next column, so that blocks that run at
+ *         the same time share operands in the second-level cache
  * block   PRODUCT_WARPS warps, with 32 columns each
  * shared  product_shared_bytes(): stages
  * sums    a chain of fma for each entry, ascending depths, from the entry itself
  *
  * -D MMA (tensor.h), DEEP_A, DEEP_B, ROWS, COLUMNS, STAGES: product_form_of()
- *
- * Past the last depth a product is (-0) (+0), which does not change a sum.  A triangular operand is
- * 0 before its diagonal; stages that have only zeros are skipped. */
+ * Past the last depth a term is (-0) (+0), which does not change a sum.  A triangular operand is
+ * 0 before its diagonal; stages of such zeros are skipped. */
 #include "async_copy.h"
 #include "dense_types.h"
 #include "tensor.h"
@@ -31,17 +31,19 @@ struct stage {
   double a[VALUES_A], b[VALUES_B];
 };
 
-/* What a thread copies of an operand in every stage: pairs of reals. */
+/* The pairs of reals that a thread copies of an operand in every stage. */
 struct copier {
   struct product_side side;
   const double *at;       /* its first pair, at depth 0 */
   long long hop;          /* reals to the next pair */
-  int row, depth;         /* of its first pair: row of the matrix, depth in the stage */
+  int row, depth;         /* of its first pair: the row in the matrix, the depth in the stage */
   int row_hop, depth_hop; /* from a pair to the next */
   int to, to_hop;         /* index of its first pair in the stage, and reals to the next */
   int row_end, depth_end; /* of the matrix */
-  int is_whole, diagonal; /* all rows exist and pairs are aligned; depths before it are zeros */
-  double beyond;          /* stands for depths past the last one */
+  /* is_whole: all rows exist, and pairs are aligned.  diagonal: no row has zeros from this depth
+   * on. */
+  int is_whole, diagonal;
+  double beyond; /* the value at depths past the last one */
 };
 
 static __device__ inline struct copier copier_of(const struct product_side *side, int deep,
@@ -142,7 +144,7 @@ static __device__ inline int tile_is_whole(const struct product_args *a, const s
          t->row - (t->column + COLUMNS - 1) >= a->least && t->row + ROWS - 1 - t->column <= a->most;
 }
 
-/* Load the entries, or store them (back).  whole is a constant: tile_is_whole(). */
+/* Load the entries of the tile, or store them if `back`.  whole is a constant: tile_is_whole(). */
 static __device__ inline void sums_copy(const struct product_args *a, const struct tile *t,
                                         struct sums *s, int whole, int back)
 {

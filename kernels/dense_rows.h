@@ -11,7 +11,7 @@ struct rows_shared {
   double done[FACTOR_WIDTH - FACTOR_LEAF][FACTOR_THREADS]; /* each thread's own columns */
 };
 
-/* Subtract the contribution of the columns before the leaf (the columns in registers). */
+/* Subtract from the leaf (the columns in registers) the contribution of the columns before it. */
 static __device__ inline void leaf_catch_up(double leaf[FACTOR_LEAF], const struct rows_shared *s,
                                             int first)
 {
@@ -27,8 +27,8 @@ static __device__ inline void leaf_catch_up(double leaf[FACTOR_LEAF], const stru
   }
 }
 
-/* Subtract the contribution of column c of the leaf to those after it; l: that column of the
- * square, from the rows of the leaf on. */
+/* Subtract the contribution of column c of the leaf from the later columns of the leaf.  l is
+ * column c of the leaf in the square; l[0] is in the leaf's first row. */
 static __device__ inline void leaf_update(double leaf[FACTOR_LEAF], const double *l, int c)
 {
 #pragma unroll

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * dense_solve: rows of the inverse of a Cholesky factor (N.19).  All earlier rows have been
- * subtracted already, by dense_product, from unit vectors that were put there before.
+ * dense_solve: rows of the inverse of a Cholesky factor (N.19).  The rows of Z begin as unit
+ * vectors, from which dense_product has already subtracted the contributions of all earlier rows.
  *
  * grid    ceil((first + width) / FACTOR_THREADS)
  * block   FACTOR_THREADS, one column of Z each

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * encoder_count: the number of entries of each row; if there are more than `top`, the key of the
- * last one that is kept, digit by digit from the highest.
+ * encoder_count: the number of entries of each row.  If `top` is not 0 and more values are
+ * positive, the row has `top` entries.  Then the kernel also finds the cut: the key of the smallest
+ * entry.
  *
  * grid    ceil(n / ENCODER_WARPS)
  * block   ENCODER_WARPS warps: one warp per row

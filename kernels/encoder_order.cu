@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * encoder_order: sorts the entries of a row of topk: the larger score first, of equal ones the
- * smaller atom.  Each entry counts those that come before it.
+ * encoder_order: sorts the entries of a row of topk: the larger score first, and of equal scores
+ * the smaller atom.  The place of an entry is the number of entries that come before it.
  *
  * grid, block and shared as encoder_scatter, which runs before it */
 #include "warp.h"

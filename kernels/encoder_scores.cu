@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * encoder_scores: scores of an imported encoder (N.24) for tiles of rows and atoms; a score that
- * cannot be a code is stored as 0.
+ * encoder_scores: scores of an imported encoder (N.24) for tiles of rows and atoms.  A score that
+ * is not above the atom's floor is stored as 0.
  *
  * grid    blocks of route_args, as in route
  * block   route_threads(BULK), as in route
  * shared  struct shared
- * sums    those of route; then bias and norm, one rounding each
+ * sums    as in route; then the bias is added and the norm multiplied, with one rounding each
  *
  * -D BULK, ATOMS_THREAD, COLUMNS, STAGES, FRAMES (0) as in route.cu
  *

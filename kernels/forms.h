@@ -108,8 +108,8 @@ HOST_DEVICE long long codes_state_bytes(int max_vectors, double rho)
   return (reals * 8 + chunks * 4LL + 15) / 16 * 16;
 }
 
-/* The same for nonnegative codes: the Gram matrix is in place of the factor, and, unless there is a
- * single chunk, panels for work follow at the end. */
+/* The same for nonnegative codes.  The Gram matrix takes the place of the factor.  If there are
+ * several chunks, panels for work follow at the end. */
 HOST_DEVICE long long nonnegative_state_bytes(int max_vectors)
 {
   int chunks = codes_chunks(max_vectors);
@@ -122,8 +122,8 @@ HOST_DEVICE int codes_stages(int warps)
   return warps == 1 ? 4 : 3;
 }
 
-/* Shared memory of slices: for each warp the vectors of a chunk, then the row; and their
- * indices. */
+/* Shared memory of slices: in each slice the vectors of one chunk per warp, then the row; then the
+ * indices of the vectors. */
 HOST_DEVICE int codes_slices_bytes(int warps)
 {
   return codes_stages(warps) * (warps * WARP + 1) * CODES_STRIDE * 4 + warps * WARP * 4;
@@ -135,9 +135,9 @@ HOST_DEVICE int gram_shared_bytes(int max_vectors)
   return codes_slices_bytes(codes_warps(max_vectors)) + codes_chunks(max_vectors) * WARP * 4;
 }
 
-/* Dynamic shared memory of codes: for each vector a real, an index and a kept bit; then slices for
- * a single chunk, or a tile of the factor.  Two tiles if the factor and that of the rank test are
- * one tile each. */
+/* Dynamic shared memory of codes: for each vector a real, an index and a kept bit; then a tile of
+ * the factor.  If there is a single chunk and rho > 0, there are two tiles: with rho, and without.
+ * For a single chunk, slices share the memory of the tiles. */
 HOST_DEVICE int codes_vectors_bytes(int chunks)
 {
   return (chunks * (WARP * (8 + 4) + 4) + 15) / 16 * 16;
@@ -150,7 +150,7 @@ HOST_DEVICE int codes_shared_bytes(int max_vectors, double rho)
 }
 
 /* Dynamic shared memory of nonnegative: for each vector the same, four more reals and three more
- * bits; then a tile, or slices. */
+ * bits; then a tile.  For a single chunk, slices share the memory of the tile. */
 HOST_DEVICE int nonnegative_vectors_bytes(int chunks)
 {
   return codes_vectors_bytes(chunks) + (chunks * (WARP * 4 * 8 + 3 * 4) + 15) / 16 * 16;
@@ -184,15 +184,15 @@ HOST_DEVICE int normal_chunks(int n, int k)
   return (int)((n + rows - 1LL) / rows);
 }
 
-/* The most rows whose entries are sorted at a time. */
+/* The largest number of rows whose entries are sorted at a time. */
 HOST_DEVICE int normal_rows(int n, int s)
 {
   int most = s > 0 && s < NORMAL_ENTRIES ? NORMAL_ENTRIES / s : 1;
   return n < most ? n : most;
 }
 
-/* As struct normal_own of device/normal.h: the atom of an own row; and the own row of an atom, or
- * -1. */
+/* Own rows and atoms, as in struct normal_own of device/normal.h.  normal_own_atom: the atom of an
+ * own row.  normal_own_row: the own row of an atom; -1 if it has none. */
 HOST_DEVICE int normal_own_atom(int row, int first, int step)
 {
   return first + row / DESCEND_ATOMS * step + row % DESCEND_ATOMS;

@@ -21,7 +21,7 @@ static __device__ inline int power_of(float max)
   return max < 1 ? -ilogbf(max) : -64;
 }
 
-/* The row's largest magnitude; bits of finite magnitudes have their order. */
+/* The row's largest magnitude.  Finite magnitudes have the same order as their bits. */
 static __device__ inline float row_largest(const float *x, int p)
 {
   unsigned most = 0;

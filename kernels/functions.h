@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Exponential, logarithm and hyperbolic tangent (N.26) with the bits of src/model/functions.c.
- *
- * NaN passes through all of them; the caller makes it the one NaN of the contract at the end. */
+ * All of them return NaN for NaN.  At the end the caller replaces every NaN by one fixed NaN. */
 #ifndef FUNCTIONS_H
 #define FUNCTIONS_H
 
@@ -25,7 +24,7 @@ static __device__ inline float horner_step(float sum, float x, float c)
   return __fmaf_rn(sum, x, c);
 }
 
-/* 2^x without the integer part of x, which *rounded has in its last bits. */
+/* 2^(x - n), where n is x rounded to an integer.  The last bits of *rounded hold n. */
 static __device__ inline float exp2_part(float x, int *rounded)
 {
   const float round = 0x1.8p23f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * gather: copies the named items, all of one size, one after another.
+ * gather: copies the items whose indices are in `names`, one after another.  All have one size.
  *
  * grid    any number of blocks; block b has items b, b + blocks and so on
  * block   any number of threads, which share the words of an item

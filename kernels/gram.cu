@@ -8,9 +8,8 @@
  * sums    chains of fma in f64 over ascending columns
  *
  * -D MMA (tensor.h), ONE=0
- *
- * Runs before codes for rows of more than one chunk of vectors (max_m d > WARP), unless m_old =
- * m_new. */
+ * It runs before codes or nonnegative if rows may have more than one chunk of vectors (max_m d >
+ * WARP), unless m_old = m_new. */
 #define NONNEGATIVE 0 /* states of nonnegative codes begin with the same arrays, without rho */
 #include "codes_gram.h"
 

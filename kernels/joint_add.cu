@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * joint_add: adds a batch of rows to S (N.18).
- *
- * grid    (k, borders of the atom with the most): an atom, and one of its columns of S
+ * grid    (k, the largest number of borders of an atom): an atom, and one of its columns of S
  * block   JOINT_THREADS: the entries of the column that a row changes
  * sums    a chain of fma for each entry, over the rows of the batch that have the atom, ascending
  *
  * No other block changes the column, so the block takes the rows in their order.  The offsets of
- * the next row are loaded during the work on this one.  E'E of different atoms is above the
- * diagonal. */
+ * the next row are loaded during the work on this one.  E'E of different atoms is read
+ * from above the diagonal of S, where it is stored. */
 #include "joint_types.h"
 
 /* A row of the atom's list, and the atom's position in it. */
@@ -28,7 +27,7 @@ static __device__ inline struct visit visit_load(const struct joint_args *a, lon
   return v;
 }
 
-/* Update the entries of border `column` of the row that are on or below the diagonal of S. */
+/* Update column b of the atom in S: its entries on or below the diagonal that the row changes. */
 static __device__ inline void row_add(const struct joint_args *a, const struct visit *v, int b)
 {
   const double *t = a->t + v->place.border, *y = a->y + v->place.y;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lane products (doc/numerics.md) of vectors in shared memory.  Lane l of a warp has the columns
- * that are l modulo 32, one after another; then lanes are added by a tree.
+ * Lane products (doc/numerics.md) of vectors in shared memory.  Lane l of a warp has the columns c
+ * with c mod 32 = l, and adds them in ascending order.  Then lanes are added by a tree.
  *
  * All threads of the warp take part; threadIdx.x is the lane. */
 #ifndef LANE_PRODUCTS_H
@@ -31,9 +31,9 @@ HOST_DEVICE int lanes_padded(int sums)
   return padded;
 }
 
-/* The same for COUNT sums, a power of two.  At each level a lane that has several sums passes half
- * of them on, and takes over the other half from its partner.  In the end acc[0] is the sum whose
- * number is returned; 32 / COUNT lanes have it. */
+/* Sum each of COUNT numbers over all lanes; COUNT is a power of two.  At each level a lane that has
+ * several sums passes half of them on, and takes over the other half from its partner.  In the end
+ * acc[0] is the sum whose number is returned; 32 / COUNT lanes have it. */
 template <int COUNT> static __device__ inline int lanes_totals(double *acc)
 {
   static_assert(COUNT <= WARP && (COUNT & (COUNT - 1)) == 0, "a lane is left with one sum");
@@ -58,7 +58,7 @@ template <int COUNT> static __device__ inline int lanes_totals(double *acc)
   return number;
 }
 
-/* Call use(c) for the columns of this lane, unrolled by AHEAD. */
+/* Call use(c) for the columns of this lane, in ascending order; the loop is unrolled by AHEAD. */
 template <int AHEAD = 4, class Use> static __device__ inline void lane_each(int p, Use use)
 {
   int lane = threadIdx.x % WARP, whole = p / WARP * WARP;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Launches that begin before the launches in front of them have ended (9.0). */
+ * Lets a launch begin before earlier launches of its stream have ended (9.0).  On older devices
+ * these functions do nothing. */
 #ifndef LAUNCHES_H
 #define LAUNCHES_H
 
-/* Allow the next launch to begin; it waits for this one where it must. */
+/* Allow the next launch to begin.  It calls launches_wait() before it uses results of this one. */
 static __device__ inline void launch_next(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -11,7 +12,7 @@ static __device__ inline void launch_next(void)
 #endif
 }
 
-/* Wait until earlier launches have ended; what they wrote is then visible. */
+/* Wait until earlier launches have ended and their writes are visible. */
 static __device__ inline void launches_wait(void)
 {
 #if __CUDA_ARCH__ >= 900

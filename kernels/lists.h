@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Candidate lists, one row each, kept by one warp.  Candidates are appended; a full list is pruned
- * (N.2).
+ * Candidate lists.  There is a list for each row, which one warp keeps.  Candidates are appended; a
+ * full list is pruned (N.2).
  *
  * -D CAPACITY  entries that a list can hold: a multiple of 32, at least 2 top_k.
  * The including file defines FRESH, the candidates that a lane brings to one call.
- *
- * A key is that of a magnitude (warp.h); -1 is no candidate.
+ * A key is the bit pattern of a magnitude (warp.h); -1 means that there is no candidate.
  * Pruning keeps the best top_k entries and some more.  Any threshold with at least top_k entries
  * above it is valid, and a rough one takes fewer steps. */
 #ifndef LISTS_H
@@ -15,7 +14,7 @@
 
 enum { HELD = CAPACITY / WARP, MAX_ATOM = 0x7fffffff };
 
-/* How many of this lane's `count` keys reach the threshold. */
+/* The number of this lane's `count` keys that are at least the threshold. */
 static __device__ inline int keys_from(const int *key, int count, int threshold)
 {
   int n = 0;
@@ -42,8 +41,8 @@ static __device__ inline int is_kept(struct bound b, int key, int atom)
   return key > b.bits || (key == b.bits && atom <= b.last);
 }
 
-/* A bound that keeps top_k to max_kept of the `all` entries.  A lane has `count` keys; none is
- * below `low`. */
+/* Find a bound that keeps at least top_k and at most max_kept of the `all` entries.  A lane has
+ * `count` keys; those of entries are at least `low`, and the others are -1. */
 static __device__ inline struct bound bound_find(const int *key, const int *atom, int count,
                                                  int low, int all, int top_k, int max_kept)
 {
@@ -78,9 +77,10 @@ static __device__ inline struct bound bound_find(const int *key, const int *atom
   return b;
 }
 
-/* Move the entries that the bound keeps together; returns their number.  value and key are those of
- * the list, lane by lane.  The atom stored is atom[], if is_named, otherwise the one in the list.
- * An entry moves to its own index or a lower one, which has been read. */
+/* Move the entries that the bound keeps to the front of the list; returns their number.  value, key
+ * and atom are those of the list's entries, lane by lane.  If is_named, the atom that is stored is
+ * atom[]; otherwise it is the name in the list.  An entry moves to its own index or to a lower one,
+ * which has been read already. */
 static __device__ inline int list_prune(struct candidate *list, const float *value, const int *key,
                                         const int *atom, int is_named, struct bound b)
 {
@@ -98,10 +98,10 @@ static __device__ inline int list_prune(struct candidate *list, const float *val
   return length;
 }
 
-/* Append those of FRESH keys per lane that may still be selected; returns the new length.
- * *threshold is the smallest key that may be.  `ascending`: names of later calls are larger, so
- * those lose ties.  Ties are decided by names, which are atoms, or slots that atom_of turns into
- * atoms. */
+/* A lane brings FRESH candidates.  Append those that may still be selected; returns the new length
+ * of the list.  *threshold is the smallest key that may still be selected.  If atom_of is
+ * 0, the smaller name wins a tie.  Otherwise names are slots, and the smaller atom_of[name] wins.
+ * ascending: names of later calls are larger, and so lose ties. */
 static __device__ inline int list_absorb(struct candidate *list, int length, int *threshold,
                                          int top_k, int ascending, const int *atom_of,
                                          const float *value, const int *key, const int *name)

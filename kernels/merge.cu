@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * merge: joins the lists of a row from all blocks that had some of its tiles, in the order of
- * (N.2), and replaces slots by atoms.
+ * merge: joins the lists of a row from all blocks that had some of its tiles, and replaces slots by
+ * atoms.  The result is in the order of (N.2).
  *
  * grid    ceil(n / MERGE_WARPS) of MERGE_WARPS warps; one warp per row
- * shared  static: two lists per warp
+ * shared  static: one list per warp
  *
  * It has the arguments of route, which runs before it, and writes all of out[n][top_k].
  * -D CAPACITY (lists.h) */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * mixer_conv: convolution and activation of x (N.61), and the new taps, which are its last values.
+ * mixer_conv: convolution and activation of x (N.61).  The new taps are the last values of x.
  *
  * grid    parts times ceil(channels / CONV_THREADS)
  * block   CONV_THREADS, one channel each
  * sums    a chain, the oldest tap first
- *
- * Only the first part of a sequence reads its taps; it also writes the new ones, since both may be
- * the same memory. */
+ * Old and new taps may be the same memory.  So the first part of a sequence, which is the only one
+ * to read the old taps, also writes the new ones. */
 #include "functions.h"
 #include "launches.h"
 #include "mixer_types.h"

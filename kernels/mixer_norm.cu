@@ -15,7 +15,7 @@
 
 enum { MOST = MAX_MIXER_COLUMNS / MIXER_LANES };
 
-/* The norm of a warp's vector; lane i of the warp has its numbers i modulo 32 in x. */
+/* The norm of a warp's vector.  Lane l has the numbers of the vector whose index modulo 32 is l. */
 static __device__ inline float norm_make(const float x[MOST], int d, float eps)
 {
   int lane = threadIdx.x % WARP;

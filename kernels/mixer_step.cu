@@ -4,17 +4,18 @@
  * grid    sequences times heads times ceil(HEAD_DV / mixer_width(COLUMNS, THREADS))
  * block   THREADS: a team of MIXER_TEAM threads has COLUMNS columns of v
  * shared  mixer_shared_bytes()
- * sums    thread t of a team has lanes 4 t .. 4 t + 3 of (N.60).  It adds its own first; then it
- *         adds those of threads whose numbers differ in the lowest bit, in the next, in the highest
+ * sums    thread t of a team has lanes 4 t .. 4 t + 3 of (N.60).  It adds its own lanes first.
+ *         Then it adds the sums of the threads whose numbers differ in the lowest bit, in the
+ *         second, and in the highest
  *
  * -D HEAD_D, HEAD_DV: columns of a head; BY_COLUMN: 1: every key column has a decay;
  *    COLUMNS, THREADS, CHUNK: struct mixer_form
  *
- * A state is read once, stays in registers, and is written once.  It is read before the launch in
- * front of this one has ended.  That is safe, because that launch begins only after all earlier
- * ones have ended.  The data of tokens are copied to shared memory one chunk ahead.  If a team has
- * several columns, its threads exchange halves of their sums, so that each ends with the sum of one
- * column: its own. */
+ * A state is read once, stays in registers, and is written once.  It is read while the launch
+ * before this one may still run.  That is safe: mixer_norm does not change states, and lets this
+ * launch begin only after all earlier launches have ended.  The data of tokens are copied to shared
+ * memory one chunk ahead.  If a team has several columns, its threads exchange halves of their
+ * sums: in the end each thread has the sum of one column, its own. */
 #include "async_copy.h"
 #include "launches.h"
 #include "mixer_types.h"
@@ -157,7 +158,8 @@ static __device__ inline float lanes_own(const float s[PIECES][MIXER_QUAD],
   return __fadd_rn(__fadd_rn(lane[0], lane[1]), __fadd_rn(lane[2], lane[3]));
 }
 
-/* The column whose sum thread t of a team ends with; the lowest such thread owns it. */
+/* The column whose sum thread t of a team has in the end.  Of the threads with the same column, the
+ * lowest one owns it. */
 static __device__ inline constexpr int own_column(int t)
 {
   int column = 0;
@@ -172,7 +174,8 @@ static __device__ inline constexpr int owner_of(int column)
   return t;
 }
 
-/* From this thread's parts of all columns to the whole sum of its own column. */
+/* Add the sums of the team's threads.  sum: this thread's sums for all columns.  Returns the whole
+ * sum of this thread's own column. */
 static __device__ inline float team_sum(float sum[COLUMNS])
 {
   int t = threadIdx.x;

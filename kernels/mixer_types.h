@@ -6,8 +6,8 @@
  *
  * A call has the tokens of many sequences.  mixer_conv makes q, k and v from x; mixer_norm
  * normalises q and k and makes decays; mixer_step moves the states.  The state and the taps of a
- * sequence are read from a slot of the pool, or, if another sequence writes that slot, from
- * scratch, where mixer_gather has copied them. */
+ * sequence are read from a slot of the pool.  If another sequence writes that slot, mixer_gather
+ * first copies them to scratch, and they are read from there. */
 #ifndef MIXER_TYPES_H
 #define MIXER_TYPES_H
 
@@ -31,7 +31,7 @@ enum {
 struct mixer_sequence {
   long long token; /* its first token */
   int tokens;
-  int in, out;     /* slots; -1: it begins from zero; its state is not kept */
+  int in, out;     /* slots; in = -1: begin from zero; out = -1: do not keep the state */
   int is_gathered; /* 1: `in` is a slot of scratch */
 };
 
@@ -55,7 +55,7 @@ struct mixer_gather_args {
 struct mixer_conv_args {
   const float *x;              /* [tokens][channels] */
   const float *weight;         /* [channels][width] */
-  const float *bias;           /* [channels]; 0: +0 */
+  const float *bias;           /* [channels]; null: each bias is +0 */
   float *y;                    /* [tokens][channels] */
   const float *pool, *scratch; /* [..][channels][width - 1] taps that are read */
   float *out;                  /* taps that are written */
@@ -101,7 +101,7 @@ HOST_DEVICE int mixer_norm_items(int heads_k, int heads, int by_column)
   return 2 * heads_k + (by_column ? heads : (heads + WARP - 1) / WARP);
 }
 
-/* How many times four numbers of a key column a thread has, for each column of v. */
+/* The pieces, of four numbers each, that a thread has of the state of each column of v. */
 HOST_DEVICE int mixer_pieces(int d)
 {
   return (d + MIXER_LANES - 1) / MIXER_LANES;
@@ -114,9 +114,9 @@ struct mixer_form {
   int chunk;   /* CHUNK: tokens */
 };
 
-/* many: columns of v of all heads and sequences.  Moving states by one token is bound by memory.
- * Moving them by many tokens is bound by instructions; more columns per thread save some, but there
- * must be enough columns to keep every multiprocessor busy. */
+/* many: the number of columns of v, over all heads and sequences.  Moving states by one token is
+ * bound by memory.  Moving them by many tokens is bound by instructions; more columns per thread
+ * save some, but there must be enough columns to keep every multiprocessor busy. */
 HOST_DEVICE struct mixer_form mixer_form_of(int d, int dv, int one_token, long long many,
                                             int multiprocessors)
 {
@@ -134,8 +134,8 @@ HOST_DEVICE int mixer_width(int columns, int threads)
   return threads / MIXER_TEAM * columns;
 }
 
-/* The fewest threads on a multiprocessor, which limits their registers.  For one token many loads
- * must be in flight; otherwise more registers are better. */
+/* The fewest threads on a multiprocessor.  This number limits the registers of a thread.  For one
+ * token many loads must be in flight; for more tokens, more registers are better. */
 HOST_DEVICE int mixer_resident(int chunk, int pieces, int by_column)
 {
   return chunk > 1 ? 384 : pieces > 4 ? 512 : by_column ? 768 : 1024;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * nested_errors: the reconstructions by each block of a row become the errors of the widths (N.47).
- * The last width only gets the sum; train_errors makes its error.
+ * nested_errors: replaces the reconstructions of a row by single blocks of atoms by the errors of
+ * the widths (N.47).  For the last width it stores the sum of all blocks; train_errors makes the
+ * error.
  *
  * grid    any number of blocks
  * block   BATCH_THREADS: one number of a row per thread

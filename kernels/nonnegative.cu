@@ -12,9 +12,9 @@
  * -D MMA (codes_gram.h), ONE (codes_row.h): 1 if max_m <= WARP; d is 1
  *
  * If rows may have more than one chunk of vectors, gram.cu runs first, with rho = 0.  A state holds
- * the Gram matrix and the row's products, and a later call appends to them; that needs keep = 1 in
- * this call.  Each call finds its sets anew.  With m_old = 0 states need not be initialised; with
- * ONE and without keep none is needed. */
+ * the Gram matrix and the row's products.  A later call can append to them if this call has keep =
+ * 1.  Each call finds its sets anew.  If m_old = 0, states need not be initialised.  If ONE, m_old
+ * = 0 and keep = 0, no states are needed. */
 #define NONNEGATIVE 1
 #include "nonnegative_set.h"
 #include "codes_quality.h"
@@ -30,7 +30,7 @@ static __device__ inline void row_begin(const struct codes_args *a, long long ro
   if (ONE && w.r.old < w.r.count) gram_make(&w.r, (float *)w.tile, 0);
 }
 
-/* Load what earlier calls left, and store the new entries for later calls. */
+/* Load the entries that earlier calls stored, and store the new entries for later calls. */
 static __device__ inline void tile_join(const struct codes_args *a, long long row, char *shared)
 {
   struct codes_state s = state_of(a, row);
@@ -50,7 +50,7 @@ static __device__ inline void tile_join(const struct codes_args *a, long long ro
   if (lane >= old && lane < count) s.y[lane] = n.b[lane];
 }
 
-/* The same for more than one tile, all of which gram.cu has left. */
+/* Load the products and norms of a row with several tiles; gram.cu has stored them. */
 static __device__ inline void products_join(const struct codes_args *a, long long row, char *shared)
 {
   struct codes_state s = state_of(a, row);
@@ -61,7 +61,7 @@ static __device__ inline void products_join(const struct codes_args *a, long lon
   }
 }
 
-/* Add the pull of codes toward those of their atoms (N.50). */
+/* Add to b the pull of each code toward the value of its atom in a->toward (N.50). */
 static __device__ inline void products_draw(const struct codes_args *a, const struct solving *w,
                                             const struct set_arrays *n)
 {

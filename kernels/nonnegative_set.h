@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The active-set method of nonnegative codes (N.5n), one warp per row.  A lane has vectors lane,
  * lane + 32 and so on.
- *
- * A set is solved with the factor of codes_factor.h, which leaves out columns outside of the
- * set. */
+ * The codes of a set are solved with the factor of codes_factor.h.  The factor has no columns of
+ * vectors outside of the set. */
 #ifndef NONNEGATIVE_SET_H
 #define NONNEGATIVE_SET_H
 
 #include "codes_factor.h"
 
-/* A slope must exceed this part of the sizes of its terms; as in model/codes.h. */
+/* A slope must exceed the sum of the magnitudes of its terms times this; as in model/codes.h. */
 #define SLOPE_TOLERANCE 0x1p-40
 
-/* Shared memory of a row, in addition to that of codes.cu; [32 chunks] and [chunks]. */
+/* Arrays in shared memory that codes.cu does not have.  Reals: [32 chunks]; sets: [chunks]. */
 struct set_arrays {
   double *b, *norms;  /* products with the row; squared norms */
   double *x, *try_x;  /* codes of the accepted set, and of the trial set */
@@ -30,7 +29,7 @@ static __device__ inline struct set_arrays arrays_of(const struct codes_args *a,
   return n;
 }
 
-/* The arrays of a row.  A single chunk has its panels in the tile in shared memory. */
+/* The arrays of a row.  If there is a single chunk, its panels are in the tile in shared memory. */
 static __device__ inline struct solving solving_of(const struct codes_args *a, long long row,
                                                    char *shared, const struct set_arrays *n,
                                                    const struct codes_state *s)
@@ -102,14 +101,14 @@ static __device__ inline void set_solve(struct solving *w, const struct set_arra
   __syncwarp();
 }
 
-/* The fraction of the way from x to z, where z is not positive, at which x becomes 0. */
+/* On the way from x to z, which is not positive: the fraction at which 0 is reached. */
 static __device__ inline double reach(double x, double z)
 {
   return x > 0 ? x / (x - z) : 0;
 }
 
-/* One step of settling: move from try_x towards `solved` as far as all entries stay >= 0, and
- * remove the vectors that become 0 from the trial set.  Returns 1 if it moved all the way. */
+/* One step of settling: move try_x towards `solved` as far as all entries stay >= 0.  Vectors whose
+ * entries become 0 leave the trial set.  Returns 1 if try_x reached `solved`, and 0 otherwise. */
 static __device__ inline int set_settle(const struct solving *w, const struct set_arrays *n)
 {
   int lane = lane_own(), chunks = chunks_of(w), blocked = 0;
@@ -148,8 +147,8 @@ static __device__ inline void set_accept(const struct solving *w, const struct s
   __syncwarp();
 }
 
-/* Is the gain, a chain of b_j x_j over the set, larger for the trial set than for the accepted one?
- * Codes outside of a set are 0. */
+/* Does the trial set have a larger gain than the accepted set?  The gain is a chain of b_j x_j over
+ * the set.  Codes outside of a set are 0. */
 static __device__ inline int is_gain(const struct solving *w, const struct set_arrays *n)
 {
   double before = 0, now = 0;
@@ -173,13 +172,14 @@ static __device__ inline double gram_entry(const struct solving *w, const double
   return gram[codes_panel_start(high / WARP) + low * WARP + high % WARP];
 }
 
-/* A vector that may join the accepted set, and the slope of the objective; vector -1: none. */
+/* A vector that may join the accepted set (-1: none), and the slope of the objective along it. */
 struct joining {
   double slope;
   int vector;
 };
 
-/* Replace the lane's best by vector v if that is better; v ascends. */
+/* Replace *best, the lane's best vector, by vector v if the slope of v is larger and large enough.
+ * Calls have ascending v. */
 static __device__ inline void vector_compare(const struct solving *w, const struct set_arrays *n,
                                              const double *gram, int v, struct joining *best)
 {
@@ -198,8 +198,8 @@ static __device__ inline void vector_compare(const struct solving *w, const stru
   best->vector = v;
 }
 
-/* The vector that is neither in the set nor refused and has the steepest slope; the first of
- * several; -1: none. */
+/* Of the vectors that are neither in the accepted set nor refused: the one with the steepest slope,
+ * and the first of several such.  Returns -1 if no slope is large enough. */
 static __device__ inline int set_next(const struct solving *w, const struct set_arrays *n,
                                       const double *gram)
 {
@@ -248,9 +248,9 @@ static __device__ inline void set_begin(const struct solving *w, const struct se
   __syncwarp();
 }
 
-/* n->x <- the codes.  One loop contains every solution, so that its code exists only once: first
- * the rank test (which is also the first solution if rho is 0), then steps of settling for the
- * first set and for trial sets. */
+/* n->x <- the codes.  All systems are solved in one loop, so that the code of set_solve() exists
+ * only once.  The first solution is the rank test; if rho is 0, it is also the first solution for
+ * the first set.  Then follow steps of settling, for the first set and for trial sets. */
 static __device__ inline void set_search(struct solving *w, const struct set_arrays *n,
                                          const double *gram, double rho)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_count: the number of entries of each atom in each chunk of rows.  A code of 0 does not
- * count, if codes are given.
+ * normal_count: the number of entries of each atom in each chunk of rows.  If codes are given,
+ * entries with code 0 are not counted.
  *
  * grid    any number of blocks
  * block   any number of threads

@@ -2,19 +2,18 @@
  * normal_descend: passes of block coordinate descent (N.20) over some blocks of atoms; also writes
  * their diagonal of the Gram matrix.
  *
- * grid    ceil(columns / DESCEND_COLUMNS), at least 1.  Columns are independent: a block takes its
- *         own columns through all these atoms and passes, and waits for no other
+ * grid    ceil(columns / DESCEND_COLUMNS), at least 1.  Columns are independent: a block does all
+ *         atoms and passes for its own columns, and does not wait for other blocks
  * block   (WARP, 2 DESCEND_WARPS).  The first half of the warps computes: outside of the block of
  *         atoms a warp has 16 atoms x DESCEND_COLUMNS, inside it two columns.  The second half
- *         copies what comes next
+ *         copies the next stages
  * shared  descend_shared_bytes(): stages, a block of atoms
  * sums    a chain of fma for each atom and column: first over the atoms outside of its block of
  *         DESCEND_ATOMS, ascending, then over those inside, ascending, with their values at that
  *         time
  *
  * -D MMA (tensor.h), STAGES: descend_stages()
- *
- * Outside, a product with a missing atom is (-0) (+0), which does not change a sum. */
+ * In the sums over atoms outside, the term of a missing atom is (-0) (+0): it changes no sum. */
 #include "async_copy.h"
 #include "forms.h"
 #include "tensor.h"
@@ -56,8 +55,8 @@ static __device__ inline int thread_of(void)
   return threadIdx.y % DESCEND_WARPS * WARP + threadIdx.x;
 }
 
-/* Begin to copy two reals; the first `there` of them exist, and the others become 0.  `from` must
- * be readable anyway.  wide: `from` is a multiple of 16. */
+/* Begin to copy two reals.  Only the first `there` of them exist; the others become 0.  `from` must
+ * be a valid address in all cases.  wide: `from` is a multiple of 16. */
 static __device__ inline void pair_order(double *to, const double *from, int there, int wide)
 {
   int first = there > 0 ? 8 : 0, second = there > 1 ? 8 : 0;
@@ -83,7 +82,7 @@ static __device__ inline void tile_order(double *to, int pitch, int rows, int co
   }
 }
 
-/* Begin to copy tile t of those outside, and its columns of the Gram matrix. */
+/* Begin to copy tile t of the tiles outside: its atoms, and its columns of the Gram matrix. */
 static __device__ inline void stage_order(const struct normal_descend_args *a,
                                           const struct block *b, struct stage *to, int t)
 {
@@ -188,8 +187,8 @@ static __device__ inline void outside_copy(const struct normal_descend_args *a,
   __syncthreads();
 }
 
-/* Sums over the atoms outside.  The operands of a tile are loaded while those of the tile before
- * are multiplied; then the stage of that one is free. */
+/* Sums over the atoms outside.  The operands of a tile are loaded while those of the tile before it
+ * are multiplied.  Then the stage of the earlier tile is free. */
 static __device__ inline void outside_add(const struct normal_descend_args *a,
                                           const struct block *b, struct shared *s)
 {
@@ -212,8 +211,8 @@ static __device__ inline void outside_add(const struct normal_descend_args *a,
   __syncthreads();
 }
 
-/* The new value of an atom, from its sum over the other atoms of the block; those after it still
- * have to be added.  An atom without codes does not change. */
+/* The new value of an atom.  `sum` includes all atoms outside and the earlier atoms of the block;
+ * the later atoms of the block are added here.  An atom without codes does not change. */
 static __device__ inline double atom_move(struct shared *s, int n, int atom, int column, double sum)
 {
   const double *gram = s->square[atom];

@@ -12,7 +12,7 @@
 
 enum { AHEAD = 8 };
 
-/* Column `own` of the residual of a row. */
+/* Column begin + `column` of the residual of a row. */
 static __device__ double residual_entry(const struct normal_energies_args &a, int row, int column)
 {
   const int *slots = a.slots + (long long)row * a.s;

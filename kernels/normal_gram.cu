@@ -14,7 +14,8 @@
 
 enum { AHEAD = 16 };
 
-/* The position in an atom's entries; a row of more than WARP entries takes several steps. */
+/* The position in an atom's entries.  If rows have more than WARP entries, a row takes several
+ * steps. */
 struct walk {
   const struct normal_entry *at, *end;
   int step_entry, step_row; /* steps of the next entry and of the next row to be loaded */
@@ -23,7 +24,7 @@ struct walk {
 
 /* A lane's part of a step. */
 struct part {
-  int place; /* index in the range; at least the range's width if it is outside */
+  int place; /* index in the range; negative, or at least its width, if outside */
   float code, other;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_scan: each count becomes the sum of those of earlier chunks; start gets the sum over all
- * chunks.
+ * normal_scan: replaces the count of each atom and chunk by the sum of the atom's counts in earlier
+ * chunks.  start <- the sum over all chunks.
  *
  * grid    ceil(k / 32)
  * block   32 x 32: one atom per lane, a run of chunks per warp
@@ -18,7 +18,7 @@ static __device__ inline int chunks_add(const int *counts, long long k, int firs
   return sum;
 }
 
-/* Each count <- `sum` plus all counts before it. */
+/* Each count <- `sum` plus all counts before it.  Returns `sum` plus all counts. */
 static __device__ inline int chunks_scan(int *counts, long long k, int first, int end, int sum)
 {
   for (int c = first; c < end; c += UNROLLED) {

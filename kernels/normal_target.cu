@@ -6,9 +6,9 @@
  * shared  static: the next entries of the atom
  * sums    a chain of fma for each column, over the atom's entries, ascending
  *
- * The data of rows are loaded AHEAD entries before they are used.  Entries are loaded in lists of
- * as many entries as there are threads.  Of three lists one is in use, the next one has arrived,
- * and the one after it is being loaded. */
+ * The data of rows are loaded AHEAD entries before they are used.  Entries are loaded in lists, one
+ * entry per thread.  While a list is in use, the next list has arrived, and the list after that is
+ * being loaded. */
 #include "types.h"
 
 enum { AHEAD = 16, LISTS = 4 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * pack: copies items [count][d][p] into tiles [tile][d][columns][width], with zeros for what is
- * missing.
+ * pack: copies items [count][d][p] into tiles [tile][d][columns][width].  Missing items and columns
+ * become zeros.
  *
  * grid    (ceil(columns / 32), ceil(padded / 32), d)
  * block   32 x 8

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Determinants as pairs (N.13) while pivots are multiplied.  Scaling by two is exact, so the
- * significand may become small; pair_normalise() brings it back to [1/2, 1) at least once in 512
- * pivots. */
+ * Determinants as pairs (N.13), to which pivots are multiplied.  Scaling by two is exact, so the
+ * significand may become small in between.  After at most 512 pivots pair_normalise() brings it
+ * back to [1/2, 1). */
 #ifndef PAIR_H
 #define PAIR_H
 
@@ -30,7 +30,8 @@ static __device__ inline void pair_pivot(struct pair *a, double pivot)
   a->m *= __longlong_as_double((bits & 0xfffffffffffffLL) | 0x3fe0000000000000LL);
 }
 
-/* The same for several pivots, none of them subnormal or bad.  Only the products form a chain. */
+/* Multiply by several pivots, all of them positive, finite and not subnormal.  Only the products
+ * form a chain. */
 static __device__ inline void pair_usual(struct pair *a, const double *pivots, int count)
 {
   int exponents = 0;
@@ -43,7 +44,8 @@ static __device__ inline void pair_usual(struct pair *a, const double *pivots, i
                              __double2loint(pivots[i]));
 }
 
-/* The same for any pivots.  Returns 0 and does nothing if one is subnormal or bad. */
+/* Multiply by several finite pivots and return 1.  If one of them is subnormal or not positive,
+ * change nothing and return 0. */
 static __device__ inline int pair_pivots(struct pair *a, const double *pivots, int count)
 {
   int least = 0x7fffffff;

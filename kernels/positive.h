@@ -3,9 +3,8 @@
  *
  * -D POSITIVE  1: for nonnegative codes (no frames), a finite score that is not positive has the
  *              value +0; 0: the value is the score
- *
- * A value that is not finite, -inf included, is kept and always accepted, because it is an
- * error. */
+ * A score that is not finite, -inf included, is its own value and is always accepted, so that the
+ * error is noticed. */
 #ifndef POSITIVE_H
 #define POSITIVE_H
 
@@ -17,8 +16,8 @@ static __device__ inline float value_of(float score)
   return POSITIVE && is_finite && !(score > 0) ? 0 : score;
 }
 
-/* The bound for scores that belongs to a list's threshold, which is a key.  All scores that are not
- * positive have key 0. */
+/* A list's threshold is a key.  Returns the bound for scores that corresponds to it.  If POSITIVE,
+ * all finite scores that are not positive have key 0. */
 static __device__ inline float bound_of(int threshold)
 {
   return POSITIVE && threshold == 0 ? __int_as_float(0xff800000) : __int_as_float(threshold);

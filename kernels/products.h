@@ -17,7 +17,7 @@ static __device__ inline void column_load(float *x, float *y, const float *rows,
   for (int i = 0; i < ATOMS_THREAD; i += 4) *(float4 *)(y + i) = *(const float4 *)(atoms + 16 * i);
 }
 
-/* z <- z + products of the columns of the current stage, which has been waited for. */
+/* z <- z + the products of the columns of the current stage.  Called after stage_wait(). */
 static __device__ inline void stage_add(const struct shared *s, const struct walk *w,
                                         float z[8][ATOMS_THREAD], int columns)
 {
@@ -38,7 +38,8 @@ static __device__ inline void stage_add(const struct shared *s, const struct wal
   }
 }
 
-/* z <- the sum of squares so far; scratch keeps it between the vectors of a frame. */
+/* z <- the sum of the squares of the frame's scores so far.  scratch keeps this sum until the next
+ * vector of the frame. */
 static __device__ inline void gates_add(float z[8][ATOMS_THREAD], float *scratch, int vector,
                                         int last)
 {
@@ -54,7 +55,7 @@ static __device__ inline void gates_add(float z[8][ATOMS_THREAD], float *scratch
     }
 }
 
-/* Scores (for frames gates) of the next tile. */
+/* z <- the scores of the next pair of tiles; for frames, the gates. */
 static __device__ inline void tile_scores(const struct route_args *a, struct shared *s,
                                           struct walk *w, float z[8][ATOMS_THREAD])
 {

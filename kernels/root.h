@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Square roots and quotients with the bits of sqrt() and of a division, but without branches, so
- * that several can be computed at the same time.  They hold for usual numbers; for others the
- * caller uses the plain operations. */
+ * that several can be computed at the same time.  They are valid for usual numbers only; for
+ * others the caller uses the plain operations. */
 #ifndef ROOT_H
 #define ROOT_H
 
@@ -9,7 +9,8 @@
 
 #define LARGEST 1.7976931348623157e308
 
-/* A number is usual if its magnitude is in [2^-400, 2^400).  Then nothing here leaves the range. */
+/* A number is usual if its magnitude is in [2^-400, 2^400).  Then
+ * no intermediate result here overflows or underflows. */
 static __device__ inline int is_usual(double x)
 {
 #if __CUDA_ARCH__ >= 900
@@ -27,8 +28,8 @@ static __device__ inline int is_above(double x)
   return __double2hiint(x) >= 0;
 }
 
-/* The test of several numbers at once.  A number is usual if its rank is below a bound, so the
- * largest rank decides for all.  Start with zeros. */
+/* A test of several numbers at once.  A number is usual if its rank is below a bound, so the
+ * largest rank decides for all numbers.  All members begin as 0. */
 struct ranks {
   unsigned number, pivot, root;
 };
@@ -37,8 +38,8 @@ static __device__ inline void ranks_number(struct ranks *r, double x)
   unsigned rank = 2 * (unsigned)__double2hiint(x) - ((1023u - 400) << 21); /* drops the sign */
   r->number = rank > r->number ? rank : r->number;
 }
-/* For a pivot, which must also be above zero, and its root, whose significand must not be nearly
- * 2. */
+/* Add a pivot and its root l.  The pivot must be usual and positive.  The significand of the root
+ * must not be nearly 2. */
 static __device__ inline void ranks_root(struct ranks *r, double pivot, double l)
 {
   unsigned rank = (unsigned)__double2hiint(pivot) - ((1023u - 400) << 20);
@@ -67,15 +68,15 @@ static __device__ inline struct divisor divisor_of(double l)
   return d;
 }
 
-/* The other operations: a / d.l, where a is usual. */
+/* a / d.l, where a is usual: the other operations of the compiler's division. */
 static __device__ inline double quotient(double a, const struct divisor *d)
 {
   double q = a * d->inverse;
   return fma(d->inverse, fma(q, -d->l, a), q);
 }
 
-/* The root l and its inverse.  `about` is the inverse to about one unit in the last place (ulp);
- * `inverse` is it to half a ulp and 2^-100 of it. */
+/* The root l and its inverse, twice.  `about` has an error of about one unit in the last place
+ * (ulp).  The error of `inverse` is at most half a ulp plus 2^-100 of the inverse. */
 struct root {
   double l, about, inverse;
   int is_usual; /* 1: the numbers are valid, and root_quotient() may be used */
@@ -100,12 +101,13 @@ static __device__ inline struct root root_of(double x)
   return root_from(x, root_estimate(x));
 }
 
-/* a / r.l for usual a and r; ready earlier than a division by the root would be.  The first
- * quotient is within a few ulp.  The second is within half a ulp and 2^-48 of it, so its remainder
- * is exact.  Adding remainder times inverse misses a / r.l by less than b 2^-55 ulp, where b in [1,
- * 2) is the significand of r.l.  No quotient is closer than 2^-53 / b to the midpoint of two
- * numbers.  So the result is rounded as a / r.l is, unless b is within 2^-45 of 2, which is not
- * usual (after Markstein 1990). */
+/* a / r.l for usual a and r.  It takes less time than a division by the root.  The error of the
+ * first quotient is a few ulp.  That of the second is at most half a ulp plus 2^-48 ulp, so its
+ * remainder is exact.  Adding remainder times inverse misses a / r.l by less than b 2^-55 ulp,
+ * where b in [1, 2) is the significand of r.l.  No quotient is closer than 2^-53 / b to the
+ * midpoint of two numbers.  So the result is rounded as a / r.l is, if b is not
+ * within 2^-45 of 2.  root_from() marks a root with a larger b as not usual (after Markstein
+ * 1990). */
 static __device__ inline double root_quotient(double a, const struct root *r)
 {
   double q = a * r->about;

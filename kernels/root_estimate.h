@@ -4,7 +4,7 @@
 #ifndef ROOT_ESTIMATE_H
 #define ROOT_ESTIMATE_H
 
-/* 1 / sqrt(x), from the upper half of x only, since the instruction MUFU.RSQ64H reads no more. */
+/* 1 / sqrt(x), from the upper half of x.  The instruction MUFU.RSQ64H reads only this half. */
 static __device__ inline double root_estimate(double x)
 {
   double y;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * route: exact scores (N.1) of tiles of rows and atoms, and selection of candidates for each row,
  * on the chip.
- *
- * grid    blocks of route_args, at most one per multiprocessor.  Block b has the (row tile, atom
- *         tile) pairs total b / blocks .. total (b + 1) / blocks - 1, atom tiles innermost
+ * grid    blocks of route_args, at most one per multiprocessor.  Of all `total` pairs of a row tile
+ *         and an atom tile, ordered by row tile, block b has the pairs total b / blocks ..
+ *         total (b + 1) / blocks - 1
  * block   route_threads(BULK): 8 warps that compute and, for bulk copies, 4 that copy; a warp has
  *         16 rows, a thread 8 rows x ATOMS_THREAD atoms
  * shared  struct shared: STAGES stages of COLUMNS columns of both operands, scores of 16 rows per
@@ -27,7 +27,8 @@
 static_assert(sizeof(struct shared) == route_shared_bytes(ATOMS_THREAD, COLUMNS, STAGES),
               "forms.h");
 
-/* Start empty lists for a row tile: every score is accepted, and none for rows past the last. */
+/* Start empty lists for a row tile.  They accept every score; lists of rows past the last one
+ * accept only scores that are not finite. */
 static __device__ inline void target_begin(const struct route_args *a, int row_tile,
                                            struct target *t)
 {

@@ -11,8 +11,8 @@
 #include "positive.h"
 #include "stages.h"
 
-/* Store rows with a score that may be selected in scratch.  Bit i of the result is for row i of
- * either half. */
+/* Find the rows that have a score that may be selected, and store their scores in scratch.  Bit i
+ * of the result is 1 if row i of either half warp is such a row; both of them are then stored. */
 static __device__ inline unsigned scores_keep(const float z[8][ATOMS_THREAD], const int *threshold,
                                               float *scratch)
 {
@@ -37,7 +37,7 @@ static __device__ inline unsigned scores_keep(const float z[8][ATOMS_THREAD], co
 /* The rows of a warp in the current row tile. */
 struct target {
   long long row;           /* number of the warp's first row */
-  int first, part;         /* first slot of the atom tile; index of this block's list of each row */
+  int first, part;         /* first slot of the atom tile; this block's lists are [row][part] */
   int *threshold, *length; /* [16] */
   const float *scratch;
 };
@@ -57,7 +57,7 @@ static __device__ inline int is_excluded(const struct route_args *a, long long r
   return found;
 }
 
-/* Set key -1 for the excluded ones of FRESH slots per lane. */
+/* Set the keys of excluded atoms to -1.  A lane has FRESH slots. */
 static __device__ inline void keys_exclude(const struct route_args *a, long long row,
                                            const int *slot, int *key)
 {
@@ -85,8 +85,8 @@ static __device__ inline int tile_offset(int j)
   return j / 4 * 64 + threadIdx.x % 16 * 4 + j % 4;
 }
 
-/* The whole warp adds FRESH scores per lane of one row to its list, from atom `first` of the tile
- * on. */
+/* The whole warp adds WARP FRESH scores of one row, from atom `first` of the tile on, to the row's
+ * list. */
 static __device__ inline void scores_absorb(const struct route_args *a, const struct target *t,
                                             int row, int first)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * select_topk: writes the best exact values of a certified row in the order of (N.2); each value
- * counts those that come before it.
+ * select_topk: writes the best exact values of a certified row in the order of (N.2).  The place of
+ * a value is the number of values that come before it.
  *
  * grid    ceil(n / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; one warp per row
  * shared  static: sort keys of CHUNK pairs per warp */

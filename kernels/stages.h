@@ -3,9 +3,10 @@
  *
  * -D BULK, ATOMS_THREAD, COLUMNS, STAGES, FRAMES as in route.cu.
  * This file includes stages_bulk.h or stages_copy.h, which both define
- *   stages_enter()  begins; returns 0 for a warp that only copies, when it is done
+ *   stages_enter()  starts the first copies and returns 1; in a warp that only copies, starts all
+ *                   copies and returns 0
  *   stage_wait()    waits for the current stage
- *   stage_done()    this warp has read the current stage */
+ *   stage_done()    is called when this warp has read the current stage; goes on to the next one */
 #ifndef STAGES_H
 #define STAGES_H
 

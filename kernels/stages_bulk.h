@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stages by bulk copies that complete on barriers (9.0).  Four additional warps are producers, of
- * which one thread starts the copies.
+ * Stages by bulk copies that complete on barriers (9.0).  Four additional warps are producers;
+ * one thread of them starts all copies.
  *
  * The producers give most of their registers to the warps that compute: 384 threads begin with 168
  * each; then 128 keep 40, and 256 get 232. */

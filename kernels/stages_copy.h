@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stages by asynchronous copies of 16 bytes, which all threads make (8.0). */
+ * Stages by asynchronous copies of 16 bytes (8.0).  All threads make copies. */
 static __device__ inline void piece_order(float *to, const float *from, int floats)
 {
   for (int i = 4 * threadIdx.x; i < floats; i += 4 * ROUTE_WARPS * WARP)

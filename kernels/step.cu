@@ -84,9 +84,10 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   here_begin(s);
 }
 
-/* Rows that the launch before this one does not change are copied before it has ended.  All earlier
- * launches have ended, since a launch lets the next one begin only when it waits for nothing any
- * more.  Copies of single reals could read old data from the L1 cache, so p must be even. */
+/* Begin an atom.  Rows that the launch before this one does not change are copied while that launch
+ * may still run.  All launches before it have ended, because a launch lets the next one begin only
+ * after its own launches_wait().  Copies of single reals could read old data from the L1 cache, so
+ * this is done only if p is even. */
 static __device__ inline void step_open(struct step *s, const struct step_args *a, double *shared)
 {
   int early = a->turn > 0 && a->p % 2 == 0;
@@ -118,7 +119,7 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   rows_order(s, early);
 }
 
-/* By a warp: subtract from v its part along a unit vector; `product` is their product. */
+/* A warp subtracts from v its part along a unit vector; `product` is their inner product. */
 static __device__ inline void part_remove(double *v, const double *unit, double product, int p)
 {
   v = (double *)in_shared(v);
@@ -129,16 +130,16 @@ static __device__ inline void part_remove(double *v, const double *unit, double 
   __syncwarp();
 }
 
-/* The space of the next direction, and the frame and directions to which it is made orthogonal:
- * pointers that are read once. */
+/* v: the memory of the next direction; u and e: the frame and the directions to which v is made
+ * orthogonal.  The pointers are copied here so that they are read once. */
 struct next_direction {
   const double *u, *e;
   double *v, *parts;
   int p, pitch, kept;
 };
 
-/* Subtract from it its parts along the frame and the directions; warps find the parts side by side.
- * The first time, its own square is computed too, as the last of the parts. */
+/* Subtract from v its parts along the frame and the directions.  Each warp computes some of the
+ * parts.  If is_first, the square of v is computed too, as the last part. */
 static __device__ inline void parts_remove(const struct next_direction *d, int is_first)
 {
   enum { AHEAD = 2 };
@@ -233,10 +234,10 @@ static __device__ inline void directions_find(struct step *s)
     sums_find(s, j, ++turn);
     candidate_offer(s, turn, 0);
   }
-  cluster_barrier(); /* what all rows contribute to sums is stored */
+  cluster_barrier(); /* the numbers that all rows contribute to sums are stored */
 }
 
-/* By a warp: subtract from vector m of the new frame its parts along the vectors before it; stores
+/* A warp subtracts from vector m of the new frame its parts along the vectors before it, and stores
  * the squares of its norm before and after. */
 static __device__ inline void frame_part(struct step *s, int m)
 {
@@ -252,8 +253,8 @@ static __device__ inline void frame_part(struct step *s, int m)
   if (threadIdx.x == 0) s->scalar[NORM] = square;
 }
 
-/* Make the orthonormal frame after the step, and the factor of its codes; returns whether they
- * exist. */
+/* Make the orthonormal frame after the step.  Returns 0 if its vectors are nearly dependent or not
+ * finite, and 1 otherwise. */
 static __device__ inline int frame_make(struct step *s)
 {
   int p = s->a.p, pitch = s->pitch, kept = s->kept, bad = 0;
@@ -288,7 +289,7 @@ static __device__ inline int frame_make(struct step *s)
   return !__syncthreads_or(bad);
 }
 
-/* Returns 1 if the objective of the rows does not become worse. */
+/* Sum the objectives of the rows after the step.  Returns 1 if the sum has not grown, else 0. */
 static __device__ inline int try_evaluate(struct step *s, int turn)
 {
   enum { AHEAD = 16 };

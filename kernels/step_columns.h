@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * An atom's step: sums over its rows, column by column, by the tree of (N.0).
- *
- * A block has some of the columns.  A thread has one column and one group of sum blocks: it adds
- * the chains of these sum blocks, and joins them; then groups are joined.  Sum blocks without rows
- * are absent. */
+ * A block has some of the columns.  A thread has one column and one group of sum blocks.  It adds
+ * the chain of each sum block of the group, and joins the chains.  Then the groups are joined.  Sum
+ * blocks without rows are left out. */
 #ifndef STEP_COLUMNS_H
 #define STEP_COLUMNS_H
 
 #include "step_rows.h"
 
-/* The nodes of the tree that are not joined yet, from left to right.  `levels` has a bit for the
- * level at which each two neighbours meet: the highest bit in which their sum blocks differ.
- * Levels fall from left to right; nodes that meet at a lower level are joined before a higher level
- * is added. */
+/* The nodes of the tree that are not joined yet, from left to right.  Two neighbours meet at a
+ * level: the highest bit in which the numbers of their sum blocks differ.  `levels` has a bit for
+ * each of these levels, which descend from left to right.  Before a level is added, nodes that meet
+ * at lower levels are joined. */
 struct stack {
   int any, last; /* any: it has nodes; last: the last sum block so far */
   unsigned levels;
@@ -74,7 +73,7 @@ static __device__ inline void groups_find(struct step *s)
   }
 }
 
-/* Rows whose weights are in shared memory at a time; these take at most 16 KB. */
+/* The number of rows whose weights are in shared memory at a time: at most 16 KB of weights. */
 enum { STAGE_ROWS = D == 1 ? 1024 : D == 2 ? 512 : 256 };
 
 /* The rows at positions first .. first + count - 1 and their weights, in shared memory.  Weights
@@ -116,15 +115,15 @@ struct column {
   struct stack stack;
 };
 
-/* End the chain of a sum block, and begin that of another. */
+/* Push the open chain, if there is one, and open the chain of sum block `block`. */
 static __device__ __noinline__ void column_advance(struct column *c, int block, double chain)
 {
   if (c->block >= 0) stack_push(&c->stack, c->block, chain);
   c->block = block;
 }
 
-/* Add the rows of a stage.  Rows ascend, so if the first and the last of some are in one sum block,
- * all of them are. */
+/* Add the rows of a stage.  Rows ascend, so if the first and the last of several rows are in the
+ * same sum block, all of them are. */
 static __device__ inline void column_add(const struct step *s, struct column *c,
                                          const struct stage *g)
 {
@@ -166,7 +165,7 @@ static __device__ inline void column_add(const struct step *s, struct column *c,
   c->chain = chain;
 }
 
-/* Join the sums of groups, which are `width` apart in `total`. */
+/* Join the sums of the groups in one column.  In `total` they are `width` apart. */
 static __device__ inline double groups_join(const struct step *s, const double *total, int width)
 {
   struct stack stack = {};
@@ -217,7 +216,7 @@ static __device__ __noinline__ void columns_sum(struct step *shared, int j, doub
 }
 
 /* The sums of a turn (one sum over all rows).  Turns use two buffers alternately, so that no block
- * overwrites what another still reads. */
+ * overwrites sums that another block still reads. */
 static __device__ inline double *sums_of(const struct step *s, int turn)
 {
   long long items = gridDim.x / s->size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * step_follow: updates residuals for the steps that other ranks made of a launch's atoms.  Frames
- * and codes are still the old ones here; step_record replaces them in the next launch.
- *
- * grid     items; parts of their rows, FOLLOW_ROWS at a time
+ * step_follow: updates residuals after the steps that other ranks made, with some atoms of a
+ * launch.  Frames and codes are still the old ones here; step_record replaces them in the next
+ * launch.
+ * grid     (items, any number): the blocks of an item share its rows, FOLLOW_ROWS at a time
  * block    RECORD_THREADS
  * sums     as the step kernel updates a row (step_moved.h)
  *

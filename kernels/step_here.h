@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * An atom's step: sums over its rows, column by column, if every block of the cluster has all of
- * its own rows *in sight*: in shared memory, or, if they do not fit, by their numbers.
+ * its own rows in sight (step_types.h).
  *
- * A block adds its own rows, one column per thread.  The rows of a sum block are one chain; if they
- * continue in the next block, the sum so far is sent there.  Complete sums are sent to the block
- * that joins the column (N.0), which sends the result to all.  Groups are single sum blocks here.
- * The space of rows that are added (step_sums.h) holds: the complete sums of this block's columns,
- * [2][groups][width]; the open sums of all columns from the block before; the whole sums.
- *
+ * A block adds its own rows, one column per thread.  The rows of a sum block are one chain.  If the
+ * next block has some of these rows, the sum so far (the open sum) is sent there.  The complete sum
+ * of a sum block is sent to the block that joins the column (N.0).  That block sends the whole sum
+ * to all blocks.  Groups are single sum blocks here.  The memory for rows that are added
+ * (step_sums.h) holds the complete sums of this block's columns, [2][groups][width]; then the open
+ * sums of all columns from the block before; then the whole sums.
  * A block waits for numbers on a barrier that counts their bytes.  A turn is one sum over all rows.
- * A block can be ahead by at most one turn, because it then needs numbers from all others.  The
- * complete sums of a turn are overwritten two turns later.  That is safe: a block sends for turn t
- * + 2 after it has the whole sums of t + 1, to which every block contributes after it has joined
- * those of t. */
+ * A block is at most one turn ahead of another, because each turn needs numbers from all blocks.
+ * The complete sums of a turn are overwritten two turns later.  This is safe: a block sends sums of
+ * turn t + 2 after it has the whole sums of turn t + 1.  Every block contributes to those after it
+ * has joined the complete sums of turn t. */
 #ifndef STEP_HERE_H
 #define STEP_HERE_H
 
@@ -26,7 +26,7 @@ static_assert((long long)STEP_GROUPS << 12 <= STEP_SEGMENT_ROWS, "rows in sight 
 static_assert(((long long)STEP_GROUPS << 12) * (STEP_VECTOR_BYTES / 24) < 1ll << 31,
               "rows in sight have places below 2^31 in memory");
 
-/* The number of columns, of `all`, that a block joins. */
+/* The largest number of columns that a block joins, if there are `all` columns. */
 static __device__ inline int here_width(const struct step *s, int all)
 {
   return (all + s->size - 1) / s->size;
@@ -48,18 +48,20 @@ static __device__ inline double *here_sums(const struct step *s)
   return here_open(s) + D * s->a.p;
 }
 
-/* Is there space for all of this, and has every block a row (so that none falls behind by more than
- * a turn)?  All blocks give the same answer. */
+/* Can all blocks have their rows in sight?  The sums must fit in memory, and the blocks together
+ * must be able to name all rows.  Every block must have a row, so that none falls behind by more
+ * than a turn.  All blocks give the same answer. */
 static __device__ inline int here_is_room(const struct step *s)
 {
   return step_in_sight(D, s->a.q, s->a.p, s->a.groups, s->a.group_shift, s->size) &&
          s->n <= s->size * s->a.named && s->n >= s->size;
 }
 
-/* By the first warp: assign blocks to sum blocks, one to each, then always to the one with the most
- * rows per block, so that chains go through few blocks.  Rows stay evenly shared (step.cu) if there
- * are too many sum blocks, or if a block would have more rows than it can name, or more than its
- * warps take at once and 1.5 times an even share. */
+/* Called by the first warp.  Assign the blocks of the cluster to sum blocks, so that chains go
+ * through few blocks: first one block to each sum block, then each other block to the sum block
+ * with the most rows per block.  Rows stay evenly shared (step.cu) in three cases: there are more
+ * sum blocks than blocks; a block would have more rows than it can name; or a block would have more
+ * rows than its warps take at once, and more than 1.5 times an even share. */
 static __device__ inline void here_partition(struct step *s)
 {
   int lane = threadIdx.x, is_group = lane < s->a.groups, first = is_group ? s->start[lane] : 0;
@@ -85,7 +87,7 @@ static __device__ inline void here_partition(struct step *s)
   s->hi = first + rows * (at + 1) / blocks;
 }
 
-/* Thread 0: find the sum blocks of own rows, and whether the first one begins in the block
+/* Thread 0: find the sum blocks of own rows, and whether the first of them has rows in the block
  * before. */
 static __device__ inline void here_find(struct step *s)
 {
@@ -115,8 +117,8 @@ static __device__ inline void here_begin(struct step *s)
 #endif
 }
 
-/* Say how many numbers this block will receive in a turn.  A block that is alone uses no
- * instructions of clusters. */
+/* Tell barrier `which` how many numbers this block will receive in a turn.  If the cluster is a
+ * single block, barriers are not used. */
 static __device__ inline void here_expect(struct step *s, int which, int numbers)
 {
 #if __CUDA_ARCH__ >= 900
@@ -132,7 +134,7 @@ static __device__ inline void here_send(struct step *s, int which, double *p, in
     *p = x;
 }
 
-/* Wait until the numbers of a turn are there; for all threads. */
+/* Wait until the numbers of a turn have arrived.  Called by all threads. */
 static __device__ inline void here_wait(struct step *s, int which, int turn)
 {
 #if __CUDA_ARCH__ >= 900
@@ -144,9 +146,9 @@ static __device__ inline void here_wait(struct step *s, int which, int turn)
   __syncthreads();
 }
 
-/* Continue a chain over own rows first .. end - 1.  row[0] and weight[0] are those of own row 0;
- * the following ones are `pitch` and `stride` apart.  The next numbers are loaded while these are
- * added. */
+/* Continue a chain over own rows first .. end - 1.  row[0] and weight[0] belong to own row 0.
+ * Between rows they are `pitch` and `stride` numbers apart.  The next numbers are loaded while the
+ * current ones are added. */
 static __device__ inline double chain_add(const double *row, int pitch, const double *weight,
                                           int stride, int first, int end, double chain)
 {
@@ -217,7 +219,8 @@ static __device__ inline double own_add(const struct step *s, const struct own_c
   return far_add<8>(s, c, max_of(first, held), end, chain);
 }
 
-/* Send the chain at the end of the own rows of sum block g to the block that needs it. */
+/* Send the chain of sum block g after the last own row.  If the next block has more of its rows,
+ * the chain goes there; otherwise it goes to the block that joins column v. */
 static __device__ inline void own_send(struct step *s, int turn, int v, int width, int g,
                                        double chain)
 {
@@ -228,7 +231,8 @@ static __device__ inline void own_send(struct step *s, int turn, int v, int widt
     here_send(s, HERE_PARTS, part, v / width, chain);
 }
 
-/* The sum blocks that begin among own rows; those on which other blocks wait come first. */
+/* Add the sum blocks that begin among own rows, the last one first, because the next block may wait
+ * for its chain. */
 static __device__ inline void columns_begin(struct step *s, int turn, int j, int all, int width)
 {
   const int *start = in_shared(s->start);
@@ -243,8 +247,9 @@ static __device__ inline void columns_begin(struct step *s, int turn, int j, int
   }
 }
 
-/* Continue the sum block that begins in the block before, in column v.  The thread loads its last
- * rows (or all of them) before the open chain arrives. */
+/* Continue, in column v, the sum block that also has rows in the block before.  Its rows here are
+ * own rows 0 .. end - 1.  The thread loads the last of these rows before it waits for the open
+ * chain. */
 static __device__ inline double chain_continue(struct step *s, int turn, int j, int v, int end)
 {
   enum { LAST = 12, AHEAD = 4 };
@@ -284,7 +289,7 @@ static __device__ inline void columns_continue(struct step *s, int turn, int j, 
 }
 
 /* Join the sum blocks by the tree of (N.0), two columns per warp, and send the sums to all blocks.
- * A lane has the sum block whose number is the lane modulo 32; one without rows is skipped.  The
+ * Lane l has the sum block whose number modulo 32 is l; sum blocks without rows are skipped.  The
  * order of two addends does not matter. */
 static __device__ inline void columns_join(struct step *s, int turn, int width, int count)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * step_record: writes the steps that this rank made of a launch's atoms into its message, or reads
- * those of other ranks from theirs: frames, codes and results.
+ * step_record: copies the frames, codes and results of steps.  With is_writer it copies
+ * them from this rank's arrays to its message, and otherwise from messages of other ranks to this
+ * rank's arrays.
  *
  * grid     items
  * block    RECORD_THREADS */

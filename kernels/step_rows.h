@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: the state of a block, its own rows, and everything that is computed row by row.
- * A warp makes the sums over columns.
+ * An atom's step: the state of a block, its own rows, and the products that are computed row by
+ * row.  The sums over columns of a row are made by one warp.
  *
  * -D STEP_D  vectors per frame */
 #ifndef STEP_ROWS_H
@@ -22,15 +22,16 @@ enum { SQUARE, BUMP, PAIR_M, PAIR_E, BEFORE, AFTER, NORM, BORDER_M, BORDER_E };
  * sums, and lanes of the sums of a system. */
 enum { HERE_OPEN, HERE_PARTS, HERE_SUMS, HERE_LANES, HERE_BARRIERS };
 
-/* The state of a block's part of an atom, in shared memory, as are its arrays.  Vectors are `pitch`
- * apart.  Thread 0 writes the members. */
+/* The state of a block that steps an atom.  The state and its arrays are in shared memory.  Vectors
+ * are `pitch` apart.  Thread 0 writes the members. */
 struct step {
   struct step_args a;
   long long first_entry;
-  int atom, at;          /* at: index of its first row among the rows of its class */
-  int index, rank, size; /* of the atom in the launch; of the block in its cluster; blocks of it */
-  int n, pitch, kept;    /* n: rows; kept: directions */
-  int is_here;           /* 1: every block of the cluster has all its rows in sight */
+  int atom, at; /* at: index of its first row among the rows of its class */
+  /* The atom's index in the launch; the block's rank in its cluster; the blocks of the cluster. */
+  int index, rank, size;
+  int n, pitch, kept; /* n: rows; kept: directions */
+  int is_here;        /* 1: every block of the cluster has all its rows in sight */
   double *u_old, *e, *u_new;
   double *sums, *added; /* used by step_sums.h */
   int shares;           /* number of lanes_exchange() so far */
@@ -44,9 +45,8 @@ struct step {
   unsigned present;
   int width; /* the most columns that a block joins */
   unsigned long long barriers[HERE_BARRIERS];
-  /* Own rows are at positions lo .. hi - 1.  Of these, first .. first + count - 1 are named (their
-   * numbers are in shared memory), and of the named ones the first `held` rows are in shared
-   * memory: */
+  /* Own rows are at positions lo .. hi - 1.  Of these, first .. first + count - 1 are named, and
+   * the first `held` of the named rows are held (step_types.h): */
   int lo, hi, first, count, held;
   double *rows, *t, *t_new, *weight; /* weight: products with the last direction */
   long long *entry;
@@ -75,35 +75,35 @@ static __device__ inline struct step *step_shared(struct step *s)
   return s;
 }
 
-/* Do not use this on a pointer that is computed from one for which this was said already: NVRTC
- * 13.0 then removes the code that follows. */
+/* Tell this only once: if it is also told of a pointer that is computed from x, NVRTC 13.0 removes
+ * the code that follows. */
 template <class T> static __device__ inline const T *in_shared(const T *x)
 {
   __builtin_assume(__isShared(x));
   return x;
 }
 
-/* What the row at a position contributes to sums. */
+/* The numbers that the row at a position contributes to sums. */
 static __device__ inline double *values_of(const struct step *s, int position)
 {
   return s->a.values + (long long)(s->at + position) * step_values(D, s->a.q);
 }
 
-/* The entry at a position.  Data that are read before earlier launches have ended are read past the
- * L1 cache, which may hold what an earlier launch found there. */
+/* The entry at a position.  It may be read while an earlier launch still runs.  Such reads bypass
+ * the L1 cache, which may hold old data. */
 static __device__ inline long long entry_at(const struct step *s, int position)
 {
   return __ldcg(s->a.entry + s->first_entry + position);
 }
 
-/* The most rows that are named at a time. */
+/* The largest number of rows that are named at a time. */
 static __device__ inline int rows_at_once(const struct step *s)
 {
   return s->is_here ? s->a.named : s->a.held;
 }
 
 /* Name own rows from position `first` on, as many as fit, and load their codes.  During a sweep no
- * other block changes these. */
+ * other block changes these codes. */
 static __device__ inline void rows_name(struct step *s, int first)
 {
   int count = min_of(s->hi - first, rows_at_once(s));
@@ -121,7 +121,8 @@ static __device__ inline void rows_name(struct step *s, int first)
   __syncthreads();
 }
 
-/* Find the held rows that have an atom of the launch before; a warp takes some at a time. */
+/* late[i] <- 1 if held row i has an atom that the launch before this one steps, otherwise 0.  A
+ * warp takes SOME rows at a time. */
 static __device__ inline void rows_conflicts_find(struct step *s)
 {
   enum { SOME = 4 };
@@ -148,8 +149,8 @@ static __device__ inline void rows_conflicts_find(struct step *s)
   }
 }
 
-/* Own rows are taken in parts: first the part that is in shared memory, then the others in turn, so
- * that as few as possible are loaded again. */
+/* Own rows are taken in parts: first the part that is in shared memory, then the others in cyclic
+ * order.  So as few rows as possible are loaded again. */
 struct parts_of_rows {
   int lo, rows, count, at; /* count: number of parts, of `rows` rows each; at: the next part */
 };
@@ -168,7 +169,7 @@ static __device__ inline int part_next(struct parts_of_rows *parts)
   return first;
 }
 
-/* Begin to copy the held rows, or only the late ones among them. */
+/* Begin to copy the held rows; if late_alone, only those that are late. */
 static __device__ inline void rows_order(struct step *s, int late_alone)
 {
   int p = s->a.p;
@@ -192,7 +193,7 @@ static __device__ inline void rows_wait(void)
   __syncthreads();
 }
 
-/* Name and copy the rows from `first` on, unless they are there. */
+/* Name and copy the own rows from position `first` on, unless they are in shared memory already. */
 static __device__ __noinline__ void rows_stage(struct step *shared, int first)
 {
   struct step *s = step_shared(shared);
@@ -206,7 +207,8 @@ static __device__ __noinline__ void rows_stage(struct step *shared, int first)
 /* Rows that a warp does at a time. */
 enum { ABREAST = D == 1 ? 4 : D == 2 ? 2 : 1 };
 
-/* The named own rows that are held in shared memory come first (IS_HELD), then the others. */
+/* The range of the named own rows that are held (IS_HELD), or of those that are not held.  The held
+ * rows come first. */
 template <int IS_HELD> static __device__ inline int rows_begin(const struct step *s)
 {
   return IS_HELD ? 0 : s->held;
@@ -216,9 +218,10 @@ template <int IS_HELD> static __device__ inline int rows_end(const struct step *
   return IS_HELD ? s->held : s->count;
 }
 
-/* Lane products for these rows, VALUES for each row, by warps.  name(r, i): own row i is number r
- * of the rows done together.  add(c, x, acc): add column c, where the rows have x[ABREAST], to
- * acc[ABREAST][VALUES].  put(i, v, product): store product v of row i; called by one lane. */
+/* Compute VALUES lane products for each of these rows.  A warp does ABREAST rows together.  name(r,
+ * i): own row i is number r of them.  add(c, x, acc): add column c, in which the rows have
+ * x[ABREAST], to acc[ABREAST][VALUES].  put(i, v, product): store product v of row i; called by one
+ * lane. */
 template <int VALUES, int IS_HELD, class Name, class Add, class Put>
 static __device__ inline void rows_multiply(const struct step *s, Name name, Add add, Put put)
 {
@@ -270,8 +273,8 @@ static __device__ inline void row_add(const struct step *s, int c, const double 
   }
 }
 
-/* Store what own row i contributes to sums.  v < D: its product with vector v of the frame, and its
- * code.  v = D: its objective. */
+/* Store numbers that own row i contributes to sums.  v < D: its code v, and its product with vector
+ * v of the frame.  v = D: its objective. */
 static __device__ inline void row_give(const struct step *s, int i, int v, double product)
 {
   double *out = values_of(s, s->first + i), norm = 0;
@@ -285,8 +288,9 @@ static __device__ inline void row_give(const struct step *s, int i, int v, doubl
   out[2 * D + s->a.q] = fma(s->a.rho, norm, product);
 }
 
-/* Products of vectors, one per warp: if is_first, of the frame with itself; then of direction j
- * with the frame and with the directions up to j. */
+/* A warp computes product `number` of two vectors.  If is_first, the first D D products are those
+ * of the frame with itself.  Then follow the products of direction j with the frame, and with
+ * directions 0 .. j. */
 static __device__ inline void vectors_multiply(struct step *s, int number, int j, int is_first)
 {
   int pitch = s->pitch, q = s->a.q, rest = number - (is_first ? D * D : 0), i = rest - D;
@@ -306,8 +310,8 @@ static __device__ inline void vectors_multiply(struct step *s, int number, int j
   if (threadIdx.x % WARP == 0) *to = *mirror = product;
 }
 
-/* The products of rows with the frame, with themselves, and with direction j if it exists; the last
- * ones are also the weights. */
+/* The products of rows with the frame, with themselves and, if it exists, with direction j.  The
+ * products with direction j are also the weights. */
 template <int IS_HELD> static __device__ inline void rows_multiply_all(const struct step *s, int j)
 {
   enum { VALUES = D + 2 };
@@ -345,7 +349,8 @@ template <int IS_HELD> static __device__ inline void rows_multiply_one(const str
       });
 }
 
-/* The products of rows that direction j needs; it exists if j < kept. */
+/* The products of rows with direction j, if it exists (j < kept).  For j = 0 also the products of
+ * rows with the frame and with themselves. */
 template <int IS_HELD> static __device__ inline void rows_products(const struct step *s, int j)
 {
   if (j == 0)
@@ -360,7 +365,8 @@ static __device__ __noinline__ void far_products(struct step *shared, int j)
   __syncthreads();
 }
 
-/* All products with direction j; for j = 0 also those with the frame. */
+/* The products of vectors and of held rows for direction j.  If rows are not in sight, all own rows
+ * are held, part after part.  Otherwise far_products() does the own rows that are not held. */
 static __device__ __noinline__ void products_find(struct step *shared, int j)
 {
   struct step *s = step_shared(shared);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: its rows are whitened (N.9), and the sums over them that make its arrow system
- * (N.12) are added, by the blocks of a cluster together or by each block for itself.
+ * An atom's step: its rows are whitened (N.9), and the sums over rows of its arrow system (N.12)
+ * are added.  The blocks of a cluster share the sums, or each block adds all of them.
  *
  * A row that is added is stored in shared memory as
  *     Y [kept d][d], u [d], codes [d], products with directions [kept], objective, 1. */
@@ -27,8 +27,8 @@ static __device__ inline void block_forward(const struct step *s, double *x)
   }
 }
 
-/* Write the row at a position, whitened, to `out`; returns whether it is finite.  Column j d + l
- * belongs to direction j and vector l. */
+/* Write the row at a position, whitened, to `out`.  Column j d + l of Y belongs to direction j and
+ * vector l.  Returns 1 if all numbers that are whitened are finite, and 0 otherwise. */
 static __device__ inline int row_whiten(const struct step *s, int position, double *out)
 {
   const double *values = values_of(s, position);
@@ -77,8 +77,7 @@ static __device__ inline int row_whiten(const struct step *s, int position, doub
   return finite;
 }
 
-/* A sum over rows of products of `terms` numbers of the row: those from x on with those from y
- * on. */
+/* A sum over rows.  A row adds `terms` products: its numbers from x on times those from y on. */
 struct sum {
   int x, y, terms;
 };
@@ -97,7 +96,7 @@ static __device__ inline struct sum sum_of(const struct step *s, int number)
   return {base + D + s->kept, base + D + s->kept + 1, 1};
 }
 
-/* The totals of the sums, which follow the lanes of all sums. */
+/* The totals of the sums.  They are stored after the lanes of all sums. */
 static __device__ inline double *sums_total(const struct step *s)
 {
   return s->sums + step_sums(D, border_of(s)) * STEP_LANES;
@@ -132,7 +131,7 @@ static __device__ inline void lanes_add(struct step *s, int count, int is_first)
   }
 }
 
-/* Add the lanes of all sums by the tree of (N.12), and the segment to the totals. */
+/* Add the lanes of each sum by the tree of (N.12), and add this sum of the segment to its total. */
 static __device__ inline void lanes_fold(struct step *s, int segment)
 {
   int sums = step_sums(D, border_of(s)), lane = threadIdx.x % WARP;
@@ -144,16 +143,18 @@ static __device__ inline void lanes_fold(struct step *s, int segment)
   }
 }
 
-/* Are there enough threads for this block's lanes of all sums, one each? */
+/* Do the blocks of the cluster share the lanes?  They do if there are several blocks that have
+ * their rows in sight, and a block has a thread for each of its lanes of all sums. */
 static __device__ inline int lanes_are_shared(const struct step *s)
 {
   return s->is_here && s->size > 1 && step_sums(D, border_of(s)) * STEP_LANES / s->size <= THREADS;
 }
 
-/* All sums over rows, by the cluster together.  A block has the lanes that are its rank modulo the
- * number of blocks, a power of two.  It adds these first, by the tree, and sends the result to all
- * blocks, which add the rest.  `sums` receives [sums + 1][blocks]; the last entry says whether a
- * number is not finite.  Returns whether all are finite. */
+/* The cluster computes all sums over rows together.  The number of blocks is a power of two.  A
+ * block has the lanes whose number modulo the number of blocks is its rank.  It joins these lanes
+ * by the first levels of the tree, and sends the result to all blocks, which join the results of
+ * blocks.  `sums` receives [sums + 1][blocks]; the last line tells which blocks found a number that
+ * is not finite.  Returns 1 if all numbers are finite, and 0 otherwise. */
 static __device__ __noinline__ int lanes_exchange(struct step *shared)
 {
   struct step *s = step_shared(shared);
@@ -197,8 +198,8 @@ static __device__ __noinline__ int lanes_exchange(struct step *shared)
   return !__syncthreads_or(threadIdx.x < size && parts[sums * size + threadIdx.x] != 0);
 }
 
-/* All sums over rows, by this block alone; returns whether everything that goes into them is
- * finite. */
+/* This block computes all sums over rows alone.  Returns 1 if row_whiten() found all rows finite,
+ * and 0 otherwise. */
 static __device__ inline int rows_reduce(struct step *s)
 {
   int rows = step_sum_rows(D, s->a.q), pitch = step_sum_pitch(D, s->a.q), bad = 0;
@@ -220,8 +221,9 @@ static __device__ inline int rows_reduce(struct step *s)
   return !__syncthreads_or(bad);
 }
 
-/* Copy the totals to their places: T and w to `schur`, whose column j begins at j (k + 2) and whose
- * row k is the right side; then tt, h, and the objective of the rows. */
+/* Copy the totals to their places.  T and w go to `schur`: its column j begins at j (k + 2), and
+ * its row k is the right side.  The others go to tt, to h and, the objective of the rows, to
+ * scalar[BEFORE]. */
 static __device__ inline void totals_scatter(struct step *s)
 {
   int k = border_of(s), pitch = k + 2, sums = step_sums(D, k);

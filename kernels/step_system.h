@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: its arrow system (N.7 to N.16) is assembled, and solved only for the border,
- * because codes are solved again later.  The diagonal blocks of all rows are equal. */
+ * An atom's step: its arrow system (N.7 to N.16) is assembled.  It is solved only for the border,
+ * because the codes are computed anew later (step_trial.h).  The diagonal blocks of all rows are
+ * equal. */
 #ifndef STEP_SYSTEM_H
 #define STEP_SYSTEM_H
 
@@ -10,7 +11,7 @@
 enum { STATUS_OK, STATUS_ROW, STATUS_SCHUR, STATUS_NOT_FINITE }; /* enum arrow_status */
 enum { MAX_RETRIES = 22 };
 
-/* Factor H + ridge I, by one thread; returns whether a pivot is bad. */
+/* One thread factors H + ridge I.  Returns 1 if a pivot is not positive or not finite. */
 static __device__ inline int block_factor(struct step *s, double ridge)
 {
   double *l = s->factor;
@@ -38,13 +39,13 @@ static __device__ inline double block_entry(const struct step *s, double ridge, 
   return i == j ? h + s->a.rho + ridge : h;
 }
 
-/* Additions to the ridges of rows and of the border, or their units; as struct ridges of the
- * model. */
+/* The additions to the diagonals of the rows (t) and of the border (b), or the units of these
+ * additions; as struct ridges of the model. */
 struct ridges {
   double t, b;
 };
 
-/* The largest magnitude in the couplings of any row; all threads get it. */
+/* The largest magnitude of a coupling over all rows; all threads get it. */
 static __device__ __noinline__ double coupling_most(struct step *s)
 {
   double most = 0;
@@ -105,7 +106,7 @@ static __device__ inline double block_bump(const struct step *s, double ridge, d
   return (least < 0 ? -least : 0) + 1024 * 1.4901161193847656e-08 * most;
 }
 
-/* The determinant of the diagonal blocks of all rows, by the last warp. */
+/* The last warp computes the determinant of the diagonal blocks of all rows. */
 static __device__ inline void blocks_pair(struct step *s)
 {
   int lane = threadIdx.x % WARP;
@@ -129,8 +130,8 @@ static __device__ inline void blocks_pair(struct step *s)
   if (lane == 0) s->scalar[PAIR_E] = __longlong_as_double(rows.e);
 }
 
-/* Make S and the right side from T and w, in place; also a copy of S, and the diagonal of C.
- * Returns whether C and h are finite. */
+/* Make S and the right side from T and w, in place.  Also store a copy of S in `whole`, and the
+ * diagonal of C.  Returns 1 if C and h are finite, and 0 otherwise. */
 static __device__ inline int border_make(struct step *s, double ridge)
 {
   int k = border_of(s), pitch = k + 2, q = s->a.q, bad = 0;
@@ -153,8 +154,8 @@ static __device__ inline int border_make(struct step *s, double ridge)
   return !__syncthreads_or(bad);
 }
 
-/* Factor S, whose last row is the right side, and solve; by the first warp, whose lane i has row i.
- * Returns whether a pivot is bad. */
+/* Factor S and solve.  The last row of S is the right side.  Called by the first warp; lane i has
+ * row i.  Returns 1 if a pivot is not positive or not finite, and 0 otherwise. */
 static __device__ inline int border_solve(struct step *s)
 {
   enum { AHEAD = 4 };
@@ -236,7 +237,7 @@ static __device__ inline double border_bump(const struct step *s, double unit)
   return (least < 0 ? -least : 0) + 1e-3 * unit;
 }
 
-/* The value of the thread with is_mine, for all threads. */
+/* Returns to all threads the value of the one thread whose is_mine is 1. */
 static __device__ inline double scalar_broadcast(struct step *s, int at, double value, int is_mine)
 {
   if (is_mine) s->scalar[at] = value;
@@ -246,7 +247,8 @@ static __device__ inline double scalar_broadcast(struct step *s, int at, double 
   return value;
 }
 
-/* Solve with these ridges; *bump <- what to add to them if that fails. */
+/* Solve with these ridges; returns the status.  If a pivot is bad (STATUS_ROW, STATUS_SCHUR), *bump
+ * <- the additions that (N.14) suggests. */
 static __device__ __noinline__ int system_try(struct step *shared, struct ridges ridge,
                                               struct ridges *bump)
 {
@@ -258,7 +260,7 @@ static __device__ __noinline__ int system_try(struct step *shared, struct ridges
   int finite = !__syncthreads_or(bad);
   bad = is_first && finite ? block_factor(s, ridge.t) : 0;
   int failed = __syncthreads_or(bad);
-  if (failed) { /* sums, which show what is not finite, need a factor: use the identity */
+  if (failed) { /* the sums below, which find numbers that are not finite, need some factor */
 #pragma unroll 1
     for (int e = threadIdx.x; e < D * D; e += THREADS) s->factor[e] = e % (D + 1) == 0;
 #pragma unroll 1
@@ -292,7 +294,8 @@ static __device__ inline int is_zero(struct ridges addition)
   return addition.t == 0 && addition.b == 0;
 }
 
-/* *addition <- `first` if it is 0, otherwise ten times itself; returns whether to try again. */
+/* Set *addition to `first` if it is 0, and otherwise to ten times itself; returns 1.  If the result
+ * is not finite, leave *addition as it is and return 0. */
 static __device__ inline int ridges_raise(struct ridges *addition, struct ridges first)
 {
   struct ridges next = is_zero(*addition) ? first : ridges{10 * addition->t, 10 * addition->b};
@@ -301,8 +304,9 @@ static __device__ inline int ridges_raise(struct ridges *addition, struct ridges
   return 1;
 }
 
-/* Solve with larger and larger ridges until it succeeds or must stop (N.15).  *addition: that of
- * the first attempt; found->retries: the attempts before. */
+/* Solve with larger and larger ridges until that succeeds or must stop (N.15).  *addition: the
+ * addition of the first attempt, and afterwards of the last.  found->retries: the number of failed
+ * attempts before the first; each retry adds 1. */
 static __device__ inline void system_solve(struct step *s, struct ridges *addition,
                                            struct step_found *found)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: its rows with the new frame, and storing them if the step is accepted.
+ * An atom's step: computes the codes and objectives of its rows with the new frame, and stores
+ * codes and residuals if the step is accepted.
  *
  * -D STEP_D  vectors per frame */
 #ifndef STEP_TRIAL_H
@@ -7,7 +8,7 @@
 
 #include "step_rows.h"
 
-/* t[D] <- (U'U + rho I)^-1 b, from l_new. */
+/* t[D] <- (U'U + rho I)^-1 b, with the factor in l_new. */
 static __device__ inline void codes_solve(const struct step *s, const double *b, double *t)
 {
   const double *l = s->l_new;
@@ -31,7 +32,7 @@ static __device__ inline void codes_solve(const struct step *s, const double *b,
   }
 }
 
-/* t_new of own row i: its right side becomes its codes after the step. */
+/* In t_new, replace the right side of own row i by its codes after the step. */
 static __device__ inline void row_code(struct step *s, int i)
 {
   double b[D], t[D];
@@ -43,15 +44,15 @@ static __device__ inline void row_code(struct step *s, int i)
   for (int m = 0; m < D; m++) s->t_new[i * D + m] = t[m];
 }
 
-/* The try of a row.  Tries alternate between two buffers, so that no block overwrites what another
- * still reads. */
+/* The try of a row: its objective and its codes with the new frame.  Tries alternate between two
+ * buffers, so that no block overwrites numbers that another block still reads. */
 static __device__ inline double *try_of(const struct step *s, int turn, int position)
 {
   long long at = turn % 2 * s->a.class_rows + s->at + position;
   return s->a.tries + at * (1 + D);
 }
 
-/* t_new <- the right sides of the codes of rows after the step. */
+/* t_new <- the right sides of the systems whose solutions are the new codes of rows. */
 template <int IS_HELD> static __device__ inline void rows_side(struct step *s)
 {
   double t[ABREAST][D];
@@ -75,7 +76,8 @@ template <int IS_HELD> static __device__ inline void rows_side(struct step *s)
       [&](int i, int m, double product) { s->t_new[i * D + m] = product; });
 }
 
-/* Store the objectives of rows with their new codes, and these codes, for all blocks. */
+/* Store the new codes of rows, and their objectives with these codes, where all blocks can read
+ * them. */
 template <int IS_HELD> static __device__ inline void rows_evaluate(struct step *s, int turn)
 {
   double t[ABREAST][D], t_new[ABREAST][D];
@@ -129,7 +131,8 @@ static __device__ inline void frame_multiply(struct step *s, int number)
   if (threadIdx.x % WARP == 0) s->l_new[number] = product;
 }
 
-/* Factor these products for the codes; returns whether that succeeds, to all threads. */
+/* Factor U'U + rho I of the new frame, from the products of frame_multiply().  Returns 1 to all
+ * threads if it is positive definite, and 0 otherwise. */
 static __device__ inline int codes_factor(struct step *s)
 {
   double *l = s->l_new;
@@ -146,8 +149,8 @@ static __device__ inline int codes_factor(struct step *s)
   return !__syncthreads_or(bad);
 }
 
-/* Codes and objectives of own rows with the new frame.  Warps that are free multiply the frame's
- * vectors at the same time.  Returns whether there is a factor. */
+/* Compute the codes and objectives of own rows with the new frame.  At the same time warps multiply
+ * the frame's vectors, the last warps first.  Returns 0 if codes_factor() fails, otherwise 1. */
 static __device__ __noinline__ int rows_try(struct step *shared, int turn)
 {
   struct step *s = step_shared(shared);
@@ -180,7 +183,8 @@ static __device__ inline double2 pair_at(const double *x, int c)
 }
 
 /* Write the residuals of rows after the step to global memory; rows that are not held are updated
- * in place.  A warp does some rows and two columns at a time. */
+ * in place.  A warp does ABREAST rows at a time, and a lane two columns at a time (one if p is
+ * odd). */
 template <int IS_HELD> static __device__ inline void rows_leave(const struct step *s)
 {
   const double *rows = in_shared(s->rows), *u_old = in_shared(s->u_old),

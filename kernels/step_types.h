@@ -42,7 +42,7 @@ enum {
 /* An atom of a launch. */
 struct step_item {
   long long first; /* index of its first entry */
-  int atom, n, at; /* n: its rows; at: where they begin in `values` and `tries` */
+  int atom, n, at; /* n: the number of its rows; at: its first row in `values` and `tries` */
   int record;      /* if ranks share the launch: offset of its record in messages, in reals */
 };
 
@@ -57,7 +57,7 @@ struct step_args {
   const struct step_item *items; /* [grid / blocks of a cluster] */
   const long long *entry;        /* by atom, then by row: row * s + index in the row's support */
   const int *slots;              /* [n][s] */
-  const int *turns;              /* [k] number of the launch that steps the atom */
+  const int *turns;              /* [k] number of the launch that steps each atom */
   double *frames;                /* [k][D][p] */
   double *codes;                 /* [n][s][D] */
   double *residual;              /* [n][p] */
@@ -71,7 +71,7 @@ struct step_args {
   int turn;    /* number of this launch */
   int s, p, q; /* q: directions */
   int nonnegative;
-  int named, held; /* the most rows that a block names; that it holds */
+  int named, held; /* the most rows that a block names, and that it holds */
   /* Sum block b is in group (b >> group_shift) - group_first, one of `groups`. */
   int group_shift, group_first, groups;
 };
@@ -95,7 +95,7 @@ struct record_args {
 };
 enum { RECORD_THREADS = 256, FOLLOW_ROWS = 32 }; /* threads, and rows, of a block */
 
-/* For each of atoms[]: the set of all atoms that share a row with it.  Each atom has a mark: the
+/* sets[i] <- the set of all atoms that share a row with atoms[i].  The mark of an atom is the
  * number of its bit in a set (device/steps.h). */
 struct color_conflicts_args {
   const int *atoms;       /* [grid] */
@@ -134,7 +134,8 @@ HOST_DEVICE int step_values(int d, int q)
   return 2 * d + q + 1;
 }
 
-/* Reals between vectors of p, and between rows, such that pairs are aligned. */
+/* Reals between vectors, and between rows, of p columns.  The number is even, so that pairs are
+ * aligned. */
 HOST_DEVICE int step_pitch(int p)
 {
   return p + p % 2;
@@ -193,8 +194,8 @@ HOST_DEVICE int step_name_reals(int d)
   return 2 * d + 3;
 }
 
-/* Reals that are left for rows in `shared` bytes, some of which struct step takes; 0: the kernel
- * does not take this shape. */
+/* The reals that remain for rows in `shared` bytes of memory, after struct step and the fixed
+ * arrays.  0: the kernel does not take this shape. */
 HOST_DEVICE int step_room(int d, int q, int p, int shared)
 {
   if (q > STEP_MAX_DIRECTIONS || q * d > STEP_MAX_BORDER) return 0;
@@ -202,8 +203,8 @@ HOST_DEVICE int step_room(int d, int q, int p, int shared)
   int left = (shared - STEP_STRUCT_BYTES) / 8 - step_fixed_reals(d, q, p);
   return left < 0 ? 0 : left;
 }
-/* Rows that fit if a block holds all its rows.  The second: rows that it can hold if it names
- * `named` rows. */
+/* step_capacity: the number of rows that fit if a block holds all rows that it names.
+ * step_resident: the number of rows that it can hold if it names `named` rows. */
 HOST_DEVICE int step_capacity(int d, int q, int p, int shared)
 {
   return step_room(d, q, p, shared) / (step_pitch(p) + step_name_reals(d));

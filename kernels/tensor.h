@@ -2,10 +2,9 @@
  * Products of 8 x 8 blocks in f64, whose sums are chains of fma, four terms at a time.
  *
  * -D MMA  1: tensor instructions, which add four products as a chain of fma; 0: the same by fma
- *
- * A fragment has one number per lane: lane l has vector l / 4 of eight, column l % 4 of four.  It
- * is used for either operand.  In a block of sums, lane l has row l / 4, columns 2 (l % 4) and the
- * next.  The lane is threadIdx.x. */
+ * A fragment of an operand has one number per lane.  Lane l has vector l / 4 of eight, and column
+ * l % 4 of four.  In a block of sums, lane l has row l / 4, and columns 2 (l % 4) and 2 (l % 4) +
+ * 1.  The lane is threadIdx.x. */
 #ifndef TENSOR_H
 #define TENSOR_H
 
@@ -13,7 +12,7 @@
 
 enum { BLOCK = 8, STEP = 4 };
 
-/* Add to two blocks, one below the other. */
+/* Add the products over four columns to two blocks of sums, one below the other. */
 static __device__ inline void pair_add(double upper[2], double lower[2], const double left[2],
                                        double right)
 {

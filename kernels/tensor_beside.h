@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Narrows the rows of the next band during a product or gradient, by warps that have nothing else
- * to do.  cp.async copies f32 numbers to shared memory, two units per warp at a time; narrowed
- * (rounded to the precision), they are written to where the next launch reads them.
+ * During a product or gradient, warps that do not multiply narrow the rows of the next band: they
+ * round f32 numbers to the precision.  cp.async copies the numbers to shared memory, two units per
+ * warp at a time.  The narrowed numbers are stored as the operand of the next launch.
  *
  * Floor: kernels.  Included by tensor_tile.h.
  *
@@ -36,8 +36,8 @@ static __device__ inline void four_get(unsigned from, float *x)
                : "memory");
 }
 
-/* Where the x-th 16 bytes of a line are stored, if lines are contiguous along their depth.  A piece
- * is two of them, and eight lanes then read from all banks. */
+/* The place of the x-th 16 bytes of a line, if lines are contiguous along their depth.  A lane
+ * reads two of them for a piece.  With these places, eight lanes read from all banks. */
 static __device__ inline int four_at(int x)
 {
   return x ^ (x >> 3 & 1);
@@ -59,7 +59,7 @@ static __device__ inline struct units units_of(const struct tensor_narrow_args *
   return u;
 }
 
-/* Begin to copy a unit to `to`; past the last unit this is an empty group. */
+/* Begin to copy a unit to `to`.  Past the last unit the group is empty. */
 static __device__ inline void unit_order(const struct tensor_narrow_args *a, int unit, int units,
                                          unsigned to, int is_deep)
 {
@@ -127,8 +127,8 @@ static __device__ inline void pieces_put(const struct tensor_narrow_args *a, int
   }
 }
 
-/* Called by warp number `warp` of the TENSOR_BESIDE warps of a block; memory: their shared
- * memory. */
+/* Called by warp number `warp` of the TENSOR_BESIDE warps of a block.  memory: the shared memory of
+ * these warps. */
 static __device__ inline void narrow_beside(const struct tensor_narrow_args *a, char *memory,
                                             int warp, int is_deep)
 {

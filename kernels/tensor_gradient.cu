@@ -4,7 +4,7 @@
  * grid    blocks, at most one per multiprocessor; cluster c of them has groups of tiles c, c +
  *         clusters, ..
  * block   tensor_threads(WGMMA)
- * shared  dynamic, tensor_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
+ * shared  dynamic, tensor_shared_bytes(): struct shared, aligned to 1024 bytes
  * sums    over the rows of a batch.  A chunk of TRIAD_CHUNK_ROWS rows is summed from 0 as in
  *         tensor_product.  The chunks are added in f64, in ascending order */
 #define IS_GRADIENT 1

@@ -12,7 +12,7 @@
 
 enum { LINES = TENSOR_NARROW_THREADS / TENSOR_PIECES };
 
-/* The numbers of a line from a depth on, with zeros past the last. */
+/* x <- the numbers of a line from a depth on; zeros past the last line and depth. */
 static __device__ inline void piece_read(const struct tensor_narrow_args *a, long long line,
                                          int depth, float x[NUMBERS])
 {
@@ -51,8 +51,9 @@ static __device__ inline uint4 piece_narrowed(const struct tensor_narrow_args *a
   return piece_of(x);
 }
 
-/* A block takes 32 lines of a stage at a time.  Neighbouring threads read neighbouring memory:
- * pieces of one line, or one piece of many lines; the latter are then exchanged. */
+/* A block takes 32 lines of a stage at a time.  Neighbouring threads read neighbouring memory.
+ * If the operand is contiguous along its depth, these are the pieces of one line.  Otherwise they
+ * are one piece of many lines, and threads then exchange pieces. */
 extern "C" __global__ void __launch_bounds__(TENSOR_NARROW_THREADS)
     tensor_narrow(const __grid_constant__ struct tensor_narrow_args a)
 {

@@ -4,7 +4,7 @@
  * grid    blocks, at most one per multiprocessor; cluster c of them has groups of tiles c, c +
  *         clusters, ..
  * block   tensor_threads(WGMMA)
- * shared  dynamic, tensor_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
+ * shared  dynamic, tensor_shared_bytes(): struct shared, aligned to 1024 bytes
  * sums    from start, depths ascending, 16 or 8 at a time as the matrix unit adds them */
 #define IS_GRADIENT 0
 #include "tensor_tile.h"
@@ -70,8 +70,8 @@ static __device__ inline void row_store(const struct tensor_args *a, struct plac
   }
 }
 
-/* Lane l of four has word (j, l), two columns, of each of four groups j of eight columns.  It gets
- * all four words of group l. */
+/* Four lanes exchange words of two columns.  Lane l has word l of each of four groups of eight
+ * columns.  It gets all four words of group l. */
 static __device__ inline uint4 words_exchange(const unsigned word[4])
 {
   int lane = threadIdx.x % 4, odd = lane & 1, high = lane & 2;
@@ -113,7 +113,7 @@ static __device__ inline void eighth_store(const struct tensor_args *a, int row,
     if (column + v < t->columns) to[v] = (unsigned short)(word[v / 2] >> v % 2 * 16);
 }
 
-/* The same with 16 bits per number: lanes first exchange words, so that each writes 16 bytes. */
+/* row_store() with 16 bits per number.  Lanes exchange words, so that each writes 16 bytes. */
 static __device__ inline void row_store_narrow(const struct tensor_args *a, struct place at, int i,
                                                const float z[EIGHTS][4])
 {

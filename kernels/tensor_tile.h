@@ -12,7 +12,8 @@
  * IS_GRADIENT   defined by the including kernel
  *
  * Both ways of copying define
- *   stages_enter()  begins; returns 0 for a warp that only copies, when it is done
+ *   stages_enter()  begins and returns 1; in a warp that does not multiply, does its work and
+ *                   returns 0
  *   chain_add()     continues the sums over some stages of a tile
  *   stages_leave()  called by all warps that multiply, at the end */
 #include "tensor_types.h"
@@ -34,8 +35,8 @@ enum {
   ROWS_BYTES = TENSOR_ROWS * TENSOR_ITEM,
   COLUMNS_BYTES = VECTORS * TENSOR_ITEM,
   STAGE_BYTES = ROWS_BYTES + COLUMNS_BYTES,
-  BAND =
-      16 /* row tiles that pass the columns together, so that tiles they share are in the cache */
+  /* Row tiles of a band.  They take each tile of columns at about the same time, from the cache. */
+  BAND = 16
 };
 
 struct shared {
@@ -62,10 +63,10 @@ static __device__ inline int rank_own(void)
 #endif
 }
 
-/* The tiles of a cluster are below each other, and form a group.  A cluster takes group after
- * group. */
+/* The position of a tile, in tiles.  The blocks of a cluster do a group of tiles, one below the
+ * other.  A cluster does one group after another. */
 struct tile {
-  int row, column; /* tiles */
+  int row, column;
 };
 
 static __device__ inline int groups_down(const struct tensor_args *a)
@@ -148,7 +149,7 @@ static __device__ inline void columns_order(const struct tensor_args *a, char *t
 #endif
 }
 
-/* The producer refills a stage as soon as all warpgroups of the cluster have read it. */
+/* The producer refills a stage as soon as all warps of the cluster that multiply have read it. */
 static __device__ inline void stages_produce(const struct tensor_args *a, struct shared *s)
 {
   int serial = 0;
@@ -259,7 +260,7 @@ static __device__ inline void bytes_order(char *to, const char *from, int bytes)
     async_copy16(to + i, from + i);
 }
 
-/* All threads begin to copy a stage of the tile; past the last one this is an empty group. */
+/* All threads begin to copy a stage of the tile.  From stage `end` on the group is empty. */
 static __device__ inline void stage_order(const struct tensor_args *a, struct shared *s,
                                           struct tile at, int stage, int end)
 {
@@ -291,8 +292,8 @@ static __device__ inline void chain_add(const struct tensor_args *a, struct shar
 
 #endif
 
-/* Where the sums of a lane are in the result: i counts rows, `row` + 8 i; sum (j, v) is in column
- * column + 8 j + v. */
+/* The place of a lane's sums in the result.  Sum z[j][2 i + v], with i and v 0 or 1, is in row row
+ * + 8 i and column column + 8 j + v. */
 struct place {
   int row, column;
 };

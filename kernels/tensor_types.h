@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What launchers and kernels of the matrix unit's tier agree on (N.45).  C11 that is also CUDA C++.
+ * Arguments, layouts and sizes that launchers and kernels of products by the matrix unit share
+ * (N.45).  C11 that is also CUDA C++.
  *
  * Floor: kernels.  Includes triad_types.h alone.
  *
  * An operand is narrowed first (rounded to the precision), and stored as
- * [tile][stage][line][128 bytes].  Lines are its rows or columns that the result has too; the other
- * direction is its depth.  Missing lines and depths are zeros.  The eight 16-byte pieces of a line
+ * [tile][stage][line][128 bytes].  Lines of the left operand are its rows, and lines of the right
+ * one its columns.  The sums run over the depth, which is the other direction.  Missing lines and
+ * depths are zeros.  The eight 16-byte pieces of a line
  * are swizzled as wgmma.h says, so that a stage is contiguous and has no bank conflicts.  With
- * wgmma, an operand that is stored in 16 bits is not copied: tensor maps describe how boxes of it
- * become stages. */
+ * wgmma, an operand that is stored in 16 bits is not narrowed first: its boxes are copied to stages
+ * as tensor maps describe. */
 #ifndef TENSOR_TYPES_H
 #define TENSOR_TYPES_H
 

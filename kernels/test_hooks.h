@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Faults that tests set against the proof of the certified filter, to show that they would be
- * noticed.
- *
- * -D TEST_HOOKS  1: the numbers of the test are read; 0, for jobs: they are constants, so that the
- *                machine code cannot weaken the proof */
+ * Tests can weaken the bounds of the certified filter, to show that such faults would be noticed.
+ * -D TEST_HOOKS  1: the faults are read from the arguments.  0, in all jobs: they are constant
+ * zeros,
+ *                so that no argument can weaken the filter */
 #ifndef TEST_HOOKS_H
 #define TEST_HOOKS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * threshold: estimates for each row the size of scores below which no atom needs to be listed.  The
- * estimate comes from a sample of atoms: from the largest of their sizes, the peaks.  prune.cu
+ * estimate is made from the peaks: the largest sizes of a sample of atoms.  prune.cu
  * checks it, so a bad estimate costs only time.  If all sizes of the sample were kept, the sampled
  * atoms that reach the estimate are listed here, and screen.cu lists only the other atoms.
  *
@@ -11,7 +11,7 @@
 #include "test_hooks.h"
 #include "warp.h"
 
-/* A size that about `rank` of the peaks reach. */
+/* A size that at least `rank` of the peaks reach, and hardly more if no peaks are equal. */
 static __device__ inline float peaks_rank(const float *peaks, int count, int rank)
 {
   int low = KEY_INFINITE, high = 0, reached = count;

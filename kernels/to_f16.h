@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Vectors as fp16, scaled by powers of two, by one warp each; and norms of the rounding errors. */
+ * A warp converts a vector, scaled by a power of two, to fp16, and computes the norm of the
+ * rounding errors. */
 #ifndef TO_F16_H
 #define TO_F16_H
 
@@ -42,9 +43,9 @@ static __device__ inline double warp_sum(double x)
   return x;
 }
 
-/* out <- columns c .. c + 7 of v 2^power, rounded.  Numbers beyond fp16 become its largest; the
- * error accounts for that.  Adds |v|^2, |v~|^2, |v - v~|^2 of these columns to sums.  v = 0:
- * zeros. */
+/* out <- columns c .. c + 7 of v 2^power, rounded to fp16.  Numbers beyond the range of fp16 become
+ * +-65504; the error includes this.  Adds |v|^2, |v~|^2 and |v - v~|^2 of these columns to sums,
+ * where v~ is the rounded vector divided by 2^power.  If v is null, out becomes zeros. */
 static __device__ inline void piece_to_f16(const float *v, int c, int p, int power, char *out,
                                            double sums[3])
 {
@@ -66,8 +67,8 @@ static __device__ inline void piece_to_f16(const float *v, int c, int p, int pow
 
 /* Convert a whole vector by piece_to_f16(); sums must be zeros.  If is_mean, returns an upper bound
  * of the mean of norm(1), norm(2), ..  norm(columns), where norm(c) is the norm of the first c
- * columns.  It is a bound because the columns of one step of the warp all get the norm after that
- * step.  Otherwise returns 0. */
+ * columns.  It is a bound because all columns that the warp does in one step count with the norm
+ * after that step.  Otherwise returns 0. */
 static __device__ inline double vector_to_f16(const float *v, int p, int power, char *out,
                                               int items, int item, double sums[3],
                                               const int is_mean)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * to_f16_atoms: converts frames of f32 vectors to fp16 tiles, and finds their largest norms.
+ * to_f16_atoms: converts frames of f32 vectors to fp16 tiles.  It also finds the largest norm of a
+ * frame, and the largest norm of a frame's rounding errors.
  *
  * grid    ceil(padded / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; one warp per frame
  * shared  none
@@ -14,7 +15,7 @@ static __device__ inline unsigned bits_above(double norm)
   return f <= 3.402823466e38f ? __float_as_uint(f) : KEY_INFINITE;
 }
 
-/* Raise a maximum over all frames.  Few frames have to; atomics by all would have to queue. */
+/* Raise a maximum over all frames.  Few frames raise it; the test saves the others an atomic. */
 static __device__ inline void max_raise(unsigned *max, unsigned bits)
 {
   if (bits > *(volatile unsigned *)max) atomicMax(max, bits);

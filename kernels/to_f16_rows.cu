@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * to_f16_rows: converts rows to fp16, each with a scale of its own (C.7), and finds the error bound
- * of each, or the reason why it takes the direct path.
+ * to_f16_rows: converts rows to fp16, each row with a scale of its own (C.7).  It finds the error
+ * bound of each row, and whether the row is certified or takes the direct path.
  *
  * grid    row_tiles SCREEN_ROWS / SCREEN_ROW_WARPS of SCREEN_ROW_WARPS warps; one warp per row
  * shared  none
@@ -21,8 +21,9 @@ static __device__ inline float max_magnitude(const float *v, int p)
   return __uint_as_float(__reduce_max_sync(FULL_WARP, __float_as_uint(max)));
 }
 
-/* The path of a row.  For a row of zeros all atoms tie.  In a row below 2^-90, underflow of the
- * chain dominates.  A size of 2^120 (gates: 2^58) might overflow. */
+/* The path of a row.  PATH_SMALL: in a row below 2^-90, underflow of the chains dominates the
+ * error, and in a row of zeros all atoms tie.  PATH_SCORE: scores of 2^120 and more (norms for
+ * gates: 2^58) might overflow. */
 static __device__ inline int path_of(float max, double norm, double max_norm, int d)
 {
   if (!(max >= 0x1p-90f)) return PATH_SMALL;

@@ -7,7 +7,7 @@
  * sums    a chain of fma in f64 for each row, ascending columns */
 #include "train_vectors.h"
 
-/* Make the errors of these columns, in memory and in the tile. */
+/* Make the errors of these columns, in memory and in the tile.  Add them to `left`, if given. */
 static __device__ inline void tile_subtract(const struct train_errors_args *t,
                                             struct vector_tile *error, const struct vector_tile *x,
                                             long long first, int column)

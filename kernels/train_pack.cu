@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_pack: moves the entries of rows together, one row after another.
+ * train_pack: copies the entries of rows, one row after another, without gaps.
  *
  * grid    any number of blocks
  * block   TRAIN_THREADS: one warp per row

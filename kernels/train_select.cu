@@ -4,27 +4,29 @@
  * grid    ceil(n / TRAIN_SELECT_WARPS)
  * block   TRAIN_SELECT_WARPS warps: one warp per row
  * shared  static: candidates, and counts of each digit, per warp
- *
- * Take as many groups of columns as entries are wanted, those with the largest maxima.  Then no
- * entry is below the smallest of these maxima, and only groups that reach it have to be searched.
- * If that leaves too many candidates, the whole row is searched. */
+ * `most` entries are wanted.  Take the `most` groups of columns with the largest maxima.  No entry
+ * is below the smallest of these maxima, so only groups that reach it have to be searched.  If
+ * there are too many candidates in them, or fewer than `most` positive maxima, the whole row is
+ * searched. */
 #include "cut.h"
 #include "train_types.h"
 
 struct row {
   const struct train_select_args *a;
   const float *values, *maxima;
-  int *index; /* of its entries; so is value */
+  int *index; /* index and value: the row's entries, which are written */
   float *value;
 };
 
-/* A score and its atom as a sort key: the larger score first, of equal ones the smaller atom. */
+/* The sort key of a score and its atom: the larger score first, and of equal scores the smaller
+ * atom. */
 static __device__ inline unsigned long long candidate_of(float value, int atom)
 {
   return order_of(value, atom);
 }
 
-/* The atoms of a row that reach the cut, in ascending order; returns their number. */
+/* Write the entries of a row: the scores that reach the cut, in ascending order of atoms.  Returns
+ * their number. */
 static __device__ inline int row_position(const struct row *r, struct encoder_cut cut)
 {
   int lane = threadIdx.x % WARP, n = 0;
@@ -53,8 +55,8 @@ static __device__ inline int row_scan(const struct row *r, int *bins)
   return row_position(r, cut);
 }
 
-/* Candidates from the groups whose maximum is at least `key`, in ascending order of atoms.  Returns
- * their number, or -1 if there are too many. */
+/* Collect the scores whose key is at least `key`, in ascending order of atoms.  Only groups whose
+ * maximum reaches `key` are read.  Returns the number of scores, or -1 if there are too many. */
 static __device__ inline int groups_collect(const struct row *r, int key,
                                             unsigned long long *candidates)
 {
@@ -79,7 +81,8 @@ static __device__ inline int groups_collect(const struct row *r, int key,
   return n;
 }
 
-/* The first `most` of n candidates in their order, written in ascending order of atoms. */
+/* Select the first `most` of n candidates in the order of candidate_of().  Write them in ascending
+ * order of atoms. */
 static __device__ inline void candidates_scatter(const struct row *r,
                                                  const unsigned long long *candidates, int n)
 {

@@ -7,17 +7,17 @@
 #define TRAIN_TYPES_H
 
 enum {
-  TRAIN_THREADS = 256, /* of kernels that take numbers of arrays */
+  TRAIN_THREADS = 256, /* of kernels in which a thread takes single numbers of arrays */
   TRAIN_BLOCKS = 1 << 12,
   TRAIN_VECTORS = 32,     /* vectors of a block, one per lane, in kernels that take vectors */
   TRAIN_SELECT_WARPS = 8, /* rows of a block of train_select */
   TRAIN_CANDIDATES = 512  /* the most candidates of a row in shared memory */
 };
 
-/* The `most` largest positive scores of each row, in its list [row][most], in ascending order of
- * atoms. */
+/* Select the `most` largest positive scores of each row (fewer if there are fewer).  The row's list
+ * index[row][..], value[row][..] has them in ascending order of atoms. */
 struct train_select_args {
-  const float *values; /* [n][stride], not negative */
+  const float *values; /* [n][stride] none is negative */
   const float *maxima; /* [n][groups] the maximum of each group of columns; 0: not known */
   long long n;
   int stride, groups, group, most;
@@ -26,7 +26,8 @@ struct train_select_args {
   float *value; /* [n][most] */
 };
 
-/* Move these lists together: row i begins at start[i]; wide[i] <- base + start[i]. */
+/* Copy the lists of train_select without gaps: row i begins at start[i].  wide[i] <- base +
+ * start[i]. */
 struct train_pack_args {
   const int *start, *index; /* [n + 1], [n][most] */
   const float *value;
@@ -46,7 +47,7 @@ struct train_mask_args {
   int are_signed; /* 1: scores of the dead may be negative or NaN; these become 0 too */
 };
 
-/* wide[count] <- base + narrow[count]. */
+/* wide[i] <- base + narrow[i] for i < count. */
 struct train_widen_args {
   const int *narrow;
   long long *wide;
@@ -68,8 +69,8 @@ struct train_scale_args {
   float factor;
 };
 
-/* As struct train_transpose_job of device/train.h.  The entries of a row are counted in chunk row /
- * chunk_rows. */
+/* As struct train_transpose_job of device/train.h.  Rows are divided into chunks of chunk_rows
+ * rows. */
 struct train_transpose_args {
   const long long *start; /* [n + 1] first entry of each row */
   const int *index;

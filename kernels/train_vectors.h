@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A warp goes along TRAIN_VECTORS vectors, one per lane.  A tile of their columns is in shared
- * memory at a time while the next one is copied, so that global memory is read along the vectors.
+ * A warp goes along TRAIN_VECTORS vectors, one per lane.  One tile of their columns is in shared
+ * memory while the next tile is copied.  A copy reads global memory along a vector.
  *
  * Floor: kernels. */
 #ifndef TRAIN_VECTORS_H
@@ -26,7 +26,7 @@ struct vectors {
   int p;
 };
 
-/* The index of this lane's column in vector v; -1 if it does not exist. */
+/* The index of this lane's column, column + lane, of vector v; -1 if there is no such number. */
 static __device__ inline long long position_of(long long v, long long count, int column, int p)
 {
   column += threadIdx.x;
@@ -40,8 +40,8 @@ static __device__ inline long long strided_of(const struct vectors *of, long lon
   return v < of->count && column < of->p ? v * of->stride + column : -1;
 }
 
-/* Begin to copy the columns from `column` on of the vectors from `first` on; missing ones are
- * zeros. */
+/* Begin to copy a tile: the columns from `column` on of the vectors from `first` on.  Numbers that
+ * do not exist become zeros. */
 static __device__ inline void tile_order(struct vector_tile *t, const struct vectors *from,
                                          long long first, int column)
 {
@@ -52,7 +52,7 @@ static __device__ inline void tile_order(struct vector_tile *t, const struct vec
   }
 }
 
-/* Wait for all copies, except those of the last group unless is_last. */
+/* Wait for all copies if is_last, and otherwise for all but the last group. */
 static __device__ inline void tiles_wait(int is_last)
 {
   if (is_last)
@@ -73,7 +73,8 @@ static __device__ inline void column_read(const float *from, long long v, long l
   }
 }
 
-/* Continue the chain of products of this lane's vectors; zeros change nothing. */
+/* Continue the chain of the inner product of this lane's vectors.  Zeros past the last column do
+ * not change it. */
 static __device__ inline double tile_dot(const struct vector_tile *a, const struct vector_tile *b,
                                          double sum)
 {

@@ -19,8 +19,8 @@ enum { CHUNK = TRIAD_CHUNK_ROWS, TOGETHER = 4 /* sums added per TOGETHER stages 
 static_assert((int)OWN * (int)DEPTHS <= (int)CHUNK && (int)OWN % (int)TOGETHER == 0,
               "a stage of the next chunk for each sum");
 
-/* A thread's sums of the last chunk, and its totals of the chunks before that; in both arrays its
- * items are THREADS apart. */
+/* A thread's sums of the last chunk (kept), and its totals of the chunks before that (all).  In
+ * both arrays the thread's numbers are THREADS apart. */
 struct sums {
   float *kept;
   double *all;
@@ -34,7 +34,8 @@ static __device__ inline void chunk_keep(struct sums *s, const float (*acc)[COLU
   s->added = 0;
 }
 
-/* *to <- x, or *to + x without waiting for the result; the cache should keep it. */
+/* *to <- x if is_first, otherwise *to + x.  The thread does not wait for the result.  The cache is
+ * asked to keep *to. */
 static __device__ inline void sum_put(double *to, double x, int is_first)
 {
   unsigned long long keep;
@@ -46,8 +47,8 @@ static __device__ inline void sum_put(double *to, double x, int is_first)
                : "memory");
 }
 
-/* Add a few of the kept sums to the totals; those of the first chunk start the totals.  0 is a
- * valid start, since a sum from +0 is never -0. */
+/* Add a few of the kept sums to the totals.  The sums of the first chunk start the totals: 0 is
+ * added to them, because a sum that begins from +0 is never -0. */
 static __device__ inline void sums_add(struct sums *s, int is_first)
 {
   const float *kept = s->kept + s->added * THREADS;
@@ -94,8 +95,8 @@ static __device__ inline float output_of(float there, double before, float last)
   return settled(there + (float)(before + last));
 }
 
-/* Add the sums of the last chunk to the totals, and the totals to the output, a few rows at a time,
- * so that their loads run together. */
+/* Add the sums of the last chunk to the totals, and the totals to the output.  A few rows are done
+ * at a time, so that their loads run together. */
 static __device__ inline void tile_end(const struct triad_args *t, struct place at,
                                        const struct corner *corner, const struct sums *s)
 {

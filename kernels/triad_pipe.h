@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The chains of a tile.  While one stage is added, later ones are copied, and at the last depth of
- * a stage a thread loads the first depth of the next one, so that nothing has to wait.  The copies
- * of a stage are started in parts, one part per depth, because all at once they would delay the
+ * The chains of a tile.  While one stage is added, later stages are copied.  At the last depth of a
+ * stage a thread loads the first depth of the next one, so that it does not have to wait.  The
+ * copies of a stage are started in parts, one part per depth: all copies at once would delay the
  * loads from shared memory.
  *
  * Floor: kernels.  Includes triad_tile.h, and so needs its constants.
@@ -19,7 +19,7 @@ struct pipe {
   const float *from_a, *from_b; /* of the stage that is copied next */
   struct stage *stages;         /* [SLOTS] */
   unsigned place;               /* shared_address() of stages */
-  unsigned rows, columns;       /* the thread's own ones, in the first stage */
+  unsigned rows, columns;       /* addresses of the thread's own lines, in the first stage */
   int next, end;      /* first depth of the stage that is copied next; end of all depths */
   int slot, arriving; /* byte offsets of the stage that is added, and of the last one copied */
   struct quads own;
@@ -44,8 +44,9 @@ static __device__ inline void depth_take(struct pipe *p, int slot, int depth)
   for (int i = 0; i < ROWS_OWN; i += 4) quad_take(rows + row_at(first, i) * ITEM, va + i);
 }
 
-/* Begin to copy a part of the next stage, to its slot or to registers of the thread.  After the
- * last stage, whole tiles are copied once more, which nothing adds; so no branch is needed. */
+/* Begin to copy a part of the next stage, to its slot or to registers of the thread.  With WHOLE,
+ * the last stage is copied again after the last stage, to save a branch; these copies are not
+ * added. */
 static __device__ inline void stage_order(struct pipe *p, int part)
 {
   if (part == 0) p->arriving = slot_after(p->arriving);
@@ -65,8 +66,8 @@ static __device__ inline void stage_order(struct pipe *p, int part)
   p->from_b += DEEP_B ? DEPTHS : DEPTHS * p->b.stride;
 }
 
-/* Store the last stage from registers in its slot.  After the end that is an earlier stage once
- * more, which nothing adds. */
+/* Store the stage that was loaded last from registers in its slot.  After the last stage this
+ * stores an earlier stage again, which is not added. */
 static __device__ inline void stage_store(struct pipe *p)
 {
   struct stage *to = p->stages + p->arriving / STAGE;
@@ -75,7 +76,7 @@ static __device__ inline void stage_store(struct pipe *p)
   quads_store(&p->b, p->own.b, COLUMNS_LOADS, to->b[0], COLUMNS_PITCH);
 }
 
-/* Begin the depths begin .. end - 1 of a tile; begin < end. */
+/* Begin a tile, at depths begin .. end - 1; begin < end. */
 static __device__ inline void pipe_begin(struct pipe *p, const struct triad_args *t,
                                          struct stage *stages, struct place at,
                                          struct corner corner, int begin, int end)
@@ -105,8 +106,8 @@ static __device__ inline void pipe_begin(struct pipe *p, const struct triad_args
 }
 
 /* Continue the chains acc over one depth.  A column is kept while rows are used in alternating
- * order (or a row, if a thread has more rows).  For most sums the compiler then finds another
- * register bank than that of the operands, so that no cycle is lost. */
+ * order; if a thread has more rows than columns, a row is kept.  Then the compiler finds, for most
+ * sums, a register bank other than the operands' banks, so that no cycle is lost. */
 static __device__ inline void depth_add(const float *a, const float *b, float (*acc)[COLUMNS_OWN])
 {
   enum {
@@ -124,7 +125,7 @@ static __device__ inline void depth_add(const float *a, const float *b, float (*
 }
 
 /* Continue the chains acc over the depths of a stage, then make the next stage the current one.
- * After the last stage one more depth is loaded, which nothing adds. */
+ * After the last stage one more depth is loaded, which is not added. */
 static __device__ inline void stage_add(struct pipe *p, float (*acc)[COLUMNS_OWN])
 {
   int next = slot_after(p->slot);

@@ -8,7 +8,8 @@
  * sums    a chain of fma for each output, ascending depths, from start */
 #include "triad_teams.h"
 
-/* Store the largest sum of each of the warp's rows, or 0 if none is positive. */
+/* Store, for each of the warp's rows, the largest sum in the warp's columns, or 0 if none is
+ * positive. */
 static __device__ inline void maxima_store(const struct triad_args *t, struct place at, int row,
                                            int column, const float (*acc)[COLUMNS_OWN])
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * triad_sparse: sparse rows times a matrix, or gradients, for which a list is a column (N.42).
+ * triad_sparse: the product of sparse rows and a matrix, or a gradient (N.42).  A list has the
+ * entries of a sparse row or, for a gradient, of a sparse column.
  *
  * grid    (lists, at most TRIAD_MAX_LISTS at a time; ceil(width / (4 TRIAD_SPARSE_THREADS)))
  * block   TRIAD_SPARSE_THREADS: four columns each

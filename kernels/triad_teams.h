@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which tiles of a matrix a block has, piece by piece: whole tiles, or its share of those of struct
- * triad_teams.  One block may begin a chain, and another continue it: the chain is passed on
- * unrounded, so the bits are the same.
+ * The tiles of a matrix that a block computes, piece by piece: its share of the tiles that teams
+ * share (struct triad_teams).  One block may begin a chain and another block continue it.  The
+ * chain is passed on as it is, so the bits are the same.
  *
  * Floor: kernels.  Includes triad_pipe.h.
- *
- * A block first has whole tiles, at the same time as all others, so that what they read is in the
+ * A block begins with whole tiles, as all blocks do, so that blocks read the same operands from the
  * cache.  Then come the tile that it passes on, its last whole tile, and the tile that it
- * continues.  A block waits only for a block with a lower number, which passes its tile before it
- * waits itself. */
+ * continues.  A block waits only for a block with a lower number.  That block passes its tile on
+ * before it waits for another block. */
 #include "triad_pipe.h"
 
 /* Depths begin .. end - 1 of a tile; begin = end: no tile. */
@@ -25,14 +24,14 @@ static __device__ inline struct corner corner_in_line(const struct triad_teams *
   return corner;
 }
 
-/* Piece i of this block's share. */
+/* Piece i of this block's share, in the order of work. */
 static __device__ inline struct piece piece_shared(const struct triad_args *t, int i)
 {
   const struct triad_teams *s = &t->teams;
   long long stages = t->depth / DEPTHS, all = stages * s->tiles, team = blockIdx.x / s->blocks;
   long long from = team * all / s->count, to = (team + 1) * all / s->count;
   int tail = (int)(from % stages),
-      head = (int)(to % stages); /* stages of others in front, and own */
+      head = (int)(to % stages); /* stages before its part of the tile; in its part */
   int first = (int)((from + stages - 1) / stages), whole = (int)(to / stages) - first;
   int before = whole > 0 ? whole - 1 : 0;
   struct piece none = {{0, 0}, 0, 0}, tile = {{0, 0}, 0, t->depth};
@@ -56,7 +55,8 @@ static __device__ inline struct piece piece_shared(const struct triad_args *t, i
   return tile;
 }
 
-/* Pass the thread's part of the chains of a tile on; and take it from the team before. */
+/* chains_pass: pass on this thread's part of the chains of a tile.  chains_take: wait for the block
+ * of the team before, and take its chains. */
 static __device__ inline void chains_pass(const struct triad_args *t,
                                           const float (*acc)[COLUMNS_OWN])
 {

@@ -12,8 +12,9 @@
  * -D WHOLE            1: the matrices have whole tiles and stages, and quads are aligned
  * -D TEAMS            1: tiles may be shared by teams of blocks (triad_teams.h)
  *
- * A line is a row of a, or a column of b; a quad is four adjacent numbers.  Whole tiles are copied
- * by cp.async, which needs no registers; of other tiles a thread loads what exists.
+ * A line is a row of a, or a column of b; a quad is four adjacent numbers.  With WHOLE,
+ * cp.async copies the operands, which needs no registers.  Otherwise a thread loads the numbers
+ * that exist.
  *
  * A stage has its depths one after another, with all lines of a depth adjacent.  Past the last
  * depth a product is (-0) (+0), which does not change a sum.  Rows and columns that do not exist
@@ -51,8 +52,8 @@ struct corner {
   int row, column;
 };
 
-/* The corner of a tile.  Tiles are taken in bands of TILES_BESIDE columns of tiles, row by row, so
- * that what blocks read that run at the same time is in the cache. */
+/* The corner of a tile.  Tiles are numbered in bands of TILES_BESIDE columns of tiles, and in a
+ * band row by row.  So blocks that run at the same time read the same operands from the cache. */
 static __device__ inline struct corner corner_of(int tile, int down, int across)
 {
   int first = tile / (TILES_BESIDE * down) * TILES_BESIDE;
@@ -62,7 +63,7 @@ static __device__ inline struct corner corner_of(int tile, int down, int across)
   return corner;
 }
 
-/* The place of a thread: its quads begin with row 4 down and column 4 across. */
+/* The place of a thread among the threads of a tile: DOWN along rows, ACROSS along columns. */
 struct place {
   int down, across;
 };
@@ -75,8 +76,8 @@ static __device__ inline struct place position_own(void)
   return at;
 }
 
-/* The row, or column, in the tile for number i of a thread; those of the lanes of a warp are
- * adjacent. */
+/* The row, or column, of the tile that is number i of a thread's own.  Quads of neighbouring lanes
+ * are adjacent. */
 static __device__ inline int own_at(int thread, int lanes, int quads, int i)
 {
   return thread / lanes * 4 * lanes * quads + i / 4 * 4 * lanes + thread % lanes * 4 + i % 4;
@@ -99,7 +100,7 @@ struct operand {
   long long stride; /* between lines if deep, otherwise between depths */
   int left;         /* lines that exist, from the first one on */
   int deep, lines;  /* lines: of the tile */
-  float beyond;     /* stands for what does not exist */
+  float beyond;     /* the value of numbers that do not exist */
 };
 
 static __device__ inline const float *item_at(const struct operand *o, int line, int depth)
@@ -132,14 +133,15 @@ static __device__ inline int quad_is(const struct operand *o, int i)
   return (i + 1) * THREADS <= quads || (int)threadIdx.x + i * THREADS < quads;
 }
 
-/* How many quads of a depth are taken before the next depth: those of all lines, if their number
- * divides that of the threads; otherwise so few that it does. */
+/* The number of quads of a depth that are taken before the next depth.  It is the number of all
+ * quads of a depth if this divides the number of threads, and SPAN_QUADS otherwise. */
 static __device__ inline unsigned quads_span(const struct operand *o)
 {
   return THREADS % (o->lines / 4) == 0 ? o->lines / 4 : SPAN_QUADS;
 }
 
-/* A quad of a stage: its first line and depth.  Quads lie in the contiguous direction. */
+/* The first line, and the first depth, of a thread's i-th quad of a stage.  Quads lie in the
+ * contiguous direction of the operand. */
 static __device__ inline int quad_line(const struct operand *o, int i)
 {
   unsigned quad = threadIdx.x + i * THREADS, span = quads_span(o);
@@ -152,7 +154,7 @@ static __device__ inline int quad_depth(const struct operand *o, int i)
   return o->deep ? quad % (DEPTHS / 4) * 4 : quad / span % DEPTHS;
 }
 
-/* A quad, some numbers of which may be outside of the matrix. */
+/* Load a quad.  Its numbers outside of the matrix become o->beyond. */
 static __device__ inline float4 quad_gather(const struct operand *o, int line, int depth, int end)
 {
   float four[4];
@@ -198,23 +200,23 @@ static_assert((THREADS % (TILE_ROWS / 4) == 0 || THREADS % (SPAN_QUADS * DEPTHS)
                   (THREADS % (TILE_COLUMNS / 4) == 0 || THREADS % (SPAN_QUADS * DEPTHS) == 0),
               "quads_hop");
 
-/* The distance between two consecutive quads of a thread, when depths are `depths` apart. */
+/* The distance between two consecutive quads of a thread, if depths are `depths` numbers apart. */
 static __device__ inline long long quads_hop(const struct operand *o, long long depths)
 {
   int quads = o->lines / 4; /* of a depth */
   return THREADS % quads == 0 ? THREADS / quads * depths : THREADS / DEPTHS * 4;
 }
 
-/* Where a thread begins to read the stage that begins at depth `begin`. */
+/* The first number that a thread reads of the stage that begins at depth `begin`. */
 static __device__ inline const float *copies_from(const struct operand *o, int begin)
 {
   return o->deep ? item_at(o, threadIdx.x / SECTOR, begin + threadIdx.x % SECTOR)
                  : item_at(o, quad_line(o, 0), begin + quad_depth(o, 0));
 }
 
-/* Begin to copy part number `part` of PARTS of this thread's share of a stage, for whole tiles:
- * quads, or, if the operand is deep, single numbers.  A warp then copies a sector of each of four
- * lines, and writes to all banks. */
+/* For WHOLE: begin to copy part number `part` of PARTS of this thread's share of a stage.  It is
+ * copied in quads or, if the operand is deep, in single numbers: then a warp copies a sector of
+ * each of four lines, and writes to all banks. */
 static __device__ inline void copies_order(const struct operand *o, const float *from,
                                            unsigned stage, int pitch, int part)
 {
@@ -235,7 +237,7 @@ static __device__ inline void copies_order(const struct operand *o, const float 
   }
 }
 
-/* Four numbers from a shared_address(): 32 bits, where NVRTC's own addresses would take 64. */
+/* Load four numbers from a shared_address().  It has 32 bits; addresses of NVRTC would have 64. */
 static __device__ inline void quad_take(unsigned from, float *own)
 {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -244,7 +246,7 @@ static __device__ inline void quad_take(unsigned from, float *own)
                : "memory");
 }
 
-/* The registers for a thread's quads of the next stage, if tiles may not be whole. */
+/* The registers for a thread's quads of the next stage, if not WHOLE. */
 struct quads {
   float4 a[ROWS_LOADS], b[COLUMNS_LOADS];
 };

@@ -11,7 +11,7 @@
 enum {
   TRIAD_DEPTHS = 16,       /* depth of a stage in shared memory */
   TRIAD_CHUNK_ROWS = 1024, /* rows of a chain of triad_gradient (N.41) */
-  TRIAD_THREADS = 128,     /* of the sparse kernels, and of Adam */
+  TRIAD_THREADS = 128,     /* threads of triad_dots and triad_adam */
   TRIAD_SPARSE_THREADS = 64,
   TRIAD_TRANSPOSE_THREADS = 256,
   TRIAD_MAX_LISTS = 1 << 20,
@@ -21,9 +21,9 @@ enum {
 
 /* The tile of a block.  A thread has row_quads groups of four rows, and column_quads groups of four
  * columns.  beside: blocks on a multiprocessor.  parts: parts in which the copies of a stage are
- * started, one per depth.  most_parts: the same with teams, or if an operand is contiguous along
- * its depth, since copies are then more.  slots: stages in shared memory; more if few blocks share
- * the latency of memory. */
+ * started, one per depth.  most_parts: this number with teams, or if an operand is contiguous
+ * along its depth, because there are then more copies.  slots: stages in shared memory; there are
+ * more where fewer blocks hide the latency of memory. */
 struct triad_form {
   int rows, columns, row_quads, column_quads, beside, parts, most_parts, slots;
 };
@@ -31,8 +31,8 @@ struct triad_form {
 /* Kinds of tiles of products. */
 enum { TRIAD_LARGE, TRIAD_SMALL, TRIAD_MIDDLE };
 
-/* Products have large tiles if these fill the GPU evenly, otherwise others.  Gradients have large
- * tiles if all are whole. */
+/* Products have large tiles if these fill the GPU evenly, otherwise small or middle ones.
+ * Gradients have large tiles if all tiles are whole. */
 HOST_DEVICE struct triad_form triad_product_form(int tiles)
 {
   struct triad_form large_form = {128, 128, 2, 2, 2, 2, 6, 2},
@@ -57,7 +57,7 @@ HOST_DEVICE int triad_shared(struct triad_form f)
   return f.slots * TRIAD_DEPTHS * (f.rows + 4 + f.columns + 4) * 4;
 }
 
-/* Shared memory of a gradient; it has the sums of a chunk too. */
+/* Shared memory of a gradient.  It also has room for the sums of a chunk. */
 HOST_DEVICE int triad_gradient_shared(struct triad_form f)
 {
   return triad_shared(f) + f.rows * f.columns * 4;
@@ -69,10 +69,10 @@ HOST_DEVICE int triad_group(struct triad_form f)
   return TRIAD_LANES_ACROSS * 4 * f.column_quads;
 }
 
-/* Teams of blocks share tiles by stages, if the last whole tiles would leave much of the GPU idle.
- * The matrix has few lines of tiles, and each block of a team has one of them.  Along the lines all
- * teams get equally many stages, so each team reads its part of the larger operand once.  A tile
- * that ends in another team than the one in which it began is passed on. */
+/* Teams of blocks divide tiles by stages, if the last whole tiles would leave much of the GPU idle.
+ * The matrix has few lines of tiles, and each block of a team has one line.  The stages of a line
+ * are divided equally among the teams, so each team reads its part of the larger operand once.  If
+ * one team begins a tile and the next team ends it, the tile is passed on. */
 struct triad_teams {
   int count;      /* of teams; 0: a block has whole tiles */
   int blocks;     /* of a team */
@@ -89,16 +89,16 @@ struct triad_args {
   float *c;
   long long a_row, a_depth, b_depth, b_column, c_row;
   int rows, columns, depth;
-  /* Products: the depth of a chunk (all of it, unless this is part of a gradient), and the distance
-   * between the results of two chunks. */
+  /* Products: the depth of a chunk, and the distance between the results of two chunks.  There are
+   * several chunks only in a product that is part of a gradient. */
   int chunk;
   long long part;
-  /* Products: [rows][groups] the maximum of each group of columns, or 0; results that are not
-   * positive then become 0.  NULL: results are stored as they are. */
+  /* Products: [rows][groups] the maximum of each group of columns, or 0 if that is larger; results
+   * that are not positive become 0.  NULL: results are stored as they are. */
   float *maxima;
   int groups;
-  /* Gradients: number of tiles, and of tiles in a row of them; sums of a tile for each block, and,
-   * with teams, as many again for tiles that are passed on. */
+  /* Gradients.  tiles: number of tiles; across: tiles in a row of tiles.  sums: for each block the
+   * sums of a tile, and with teams once more the same number, for tiles that are passed on. */
   int tiles, across;
   double *sums;
   struct triad_teams teams;
@@ -120,7 +120,7 @@ struct triad_transpose_args {
   int lines, depths;
 };
 
-/* struct triad_lists of model/triad.h, and `out` of its functions. */
+/* struct triad_lists of model/triad.h, and the argument `out` of the functions that take it. */
 struct triad_list_args {
   long long count;
   const long long *start;

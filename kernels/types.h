@@ -89,7 +89,9 @@ struct column_args {
   int n, p, begin, count; /* columns begin .. begin + count - 1 are summed */
   int block;              /* rows of a sum block */
   const double *from;     /* [2][count] chains of the sum block in progress */
-  double *to, *ended;     /* [2][count] these afterwards; [sum blocks that end][2][count] */
+  /* to: [2][count] chains of the sum block in progress after these rows.
+   * ended: [sum blocks that end][2][count] their chains. */
+  double *to, *ended;
 };
 
 struct pack_args {
@@ -97,7 +99,7 @@ struct pack_args {
   const int *row_of; /* [count] indices of items of in; 0: the first ones */
   float *out;        /* [tiles][d][columns][width] */
   int count;         /* items of in */
-  int padded;        /* items that are written; those from count on are zeros */
+  int padded;        /* items that are written; items from count on are zeros */
   int first;         /* the item of out that in[0] becomes */
   int d, p, columns, width;
 };
@@ -136,8 +138,8 @@ struct encoder_args {
   int top;                           /* the most entries of a row; 0: any number */
   struct encoder_cut *cut;           /* [n] */
   int *start;                        /* [n + 1] counts of rows; later their first entries */
-  int first, end;                    /* rows to place; entries are counted from those of `first` */
-  int *atoms, *placed_atoms;         /* in order; for topk also as they were placed */
+  int first, end;                    /* rows to place; row `first` is placed at index 0 */
+  int *atoms, *placed_atoms;         /* in order; topk: also unordered, as placed */
   float *score, *placed_score;
 };
 
@@ -153,7 +155,7 @@ struct codes_args {
   const float *rows;   /* [n][p] */
   const float *atoms;  /* [..][d][p] */
   const int *slot;     /* [n][max_m] index into atoms of each support atom */
-  const float *toward; /* [..] nonnegative codes: the value to which rho pulls each code; 0: 0 */
+  const float *toward; /* [..] nonnegative codes: rho pulls each code to this value; null: to 0 */
   int n, p, d;
   int m_old, m_new, max_m;
   double rho;
@@ -180,10 +182,10 @@ struct normal_args {
   int first, count, step;       /* own rows of gram, as in struct normal_own */
   int begin, columns;           /* own columns of x */
   int chunk_rows, chunks;       /* by forms.h */
-  int *counts;                  /* [chunks][k] entries of an atom; later those in earlier chunks */
+  int *counts;                  /* [chunks][k] entries of an atom; later: in all earlier chunks */
   int *start;                   /* [k + 1] counts of atoms; later their first entries */
   struct normal_entry *entries; /* [n s] by atom, then by row */
-  long long *numbers;           /* the same as numbers of entries; NULL: `entries` is written */
+  long long *numbers;           /* written instead of entries, if not NULL: row s + place in it */
   double *gram;                 /* [count][k] */
   double *target;               /* [k][columns] */
 };
@@ -214,7 +216,7 @@ struct normal_clear_args {
 struct normal_descend_args {
   const double *gram, *target; /* [end - first][k], [k][columns] */
   double *atoms;               /* [k][columns] */
-  double *diagonal;            /* [k] for these atoms written, from gram */
+  double *diagonal;            /* [k] written for atoms first .. end - 1, from gram */
   int k, columns, passes, first, end;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What both kernels of attention share: what a row sees, where a cell is, parts and their join.
+ * Functions that both kernels of attention share: the positions that a row sees, the cell of a
+ * position, and the join of parts.
  *
  * -D HEAD_D, HEAD_DV: columns of q and k, and of v; CELLS: CELLS_F32, CELLS_F16 or CELLS_BF16;
  *    CAPPED: 1: scores are capped by tanh; SUMS: SUMS_NONE, SUMS_KEPT or SUMS_OPEN */
@@ -50,7 +51,7 @@ row_find(const struct attention_args *a, const struct softmax_sequence *s, int k
   return row;
 }
 
-/* The cell of a position; without a table, counted from `cells` of the sequence. */
+/* The cell of a position.  Without a table it is counted from the sequence's cell of position 0. */
 static __device__ inline int cell_find(const struct attention_args *a, const int *table,
                                        int position)
 {
@@ -67,7 +68,7 @@ static __device__ inline float widen(unsigned bits)
   return out;
 }
 
-/* Store the result of a row's sums, of which a lane has some columns. */
+/* Store the results of a row, from its sums.  A lane has some columns of the sums. */
 static __device__ inline void row_store(const struct attention_args *a,
                                         const struct softmax_row *row, const float *sum, float m,
                                         float l)
@@ -85,8 +86,8 @@ static __device__ inline void row_store(const struct attention_args *a,
   if (lane == 0) a->lse[row->at] = sees ? lse : MINUS_INFINITY;
 }
 
-/* Join the parts of a row: chains over l and a lane's columns, in ascending order of shards.  With
- * SUMS_OPEN the sums continue the stored ones. */
+/* Join the parts of a row: l, and a lane's columns, are summed in ascending order of shards.  With
+ * SUMS_OPEN the stored sums are continued if the row sees earlier positions (goes_on). */
 static __device__ inline void parts_join(const struct attention_args *a,
                                          const struct softmax_row *row,
                                          const struct softmax_sequence *s)
@@ -139,8 +140,8 @@ static __device__ inline void parts_join(const struct attention_args *a,
   if (SUMS != SUMS_NONE && lane == 0) a->sum_m[row->at] = m, a->sum_l[row->at] = l;
 }
 
-/* Call this after all threads of a block have stored the parts of a task.  The block that is last
- * for its tile joins the parts of its rows. */
+/* Called by all threads of a block after they have stored the parts of a task.  The block that ends
+ * the last task of a tile joins the parts of the tile's rows. */
 static __device__ inline void tile_end(const struct attention_args *a, const struct softmax_task *t,
                                        const struct softmax_sequence *s, int rows)
 {

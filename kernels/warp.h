@@ -20,7 +20,7 @@ static __device__ inline int lanes_before(unsigned mask)
   return __popc(mask & ((1u << (threadIdx.x % WARP)) - 1));
 }
 
-/* The number of a row in arrays outside of the kernel. */
+/* The index of a row in `excluded`, `bad` and `out` of route_args. */
 static __device__ inline long long row_named(const struct route_args *a, long long row)
 {
   return a->row_of ? a->row_of[row] : row;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products of the matrix unit by wgmma (9.0): a warpgroup multiplies 64 lines by VECTORS others,
- * both from shared memory, and adds in f32.
+ * Products of the matrix unit by wgmma (9.0): a warpgroup multiplies 64 lines by VECTORS others
+ * and adds in f32.  Both operands are in shared memory.
  *
  * A stage of an operand has 128 bytes per line, whose eight 16-byte pieces are swizzled: piece c of
- * line i is stored at c ^ (i % 8).  Lane l of warp w has the sums of lines 16 w + l / 4 and the
- * eighth one below, with other lines 8 j + 2 (l % 4) and the next: z[j][0], z[j][1] and z[j][2],
- * z[j][3].
+ * line i is stored at c ^ (i % 8).  Lane l of warp w has the sums of two lines with each pair
+ * of others, 8 j + 2 (l % 4) and the next one: z[j][0] and z[j][1] for line 16 w + l / 4, z[j][2]
+ * and z[j][3] for line 16 w + l / 4 + 8.
  *
  * A transposed operand ("turned") is contiguous along its lines instead: 64 depths, each with 128
  * bytes of lines, swizzled in the same way; then the next 64 lines.
@@ -80,8 +80,8 @@ static __device__ inline unsigned long long operand_of(const char *stage)
   return (shared_address(stage) & 0x3ffff) >> 4 | 1ull << 16 | 1024ull >> 4 << 32 | 1ull << 62;
 }
 
-/* The same for a transposed operand: groups of eight depths are 1024 bytes apart, of 64 lines
- * 8192. */
+/* The same for a transposed operand: groups of eight depths are 1024 bytes apart, and groups of 64
+ * lines 8192 bytes. */
 static __device__ inline unsigned long long operand_turned(const char *stage)
 {
   return (shared_address(stage) & 0x3ffff) >> 4 | 8192ull >> 4 << 16 | 1024ull >> 4 << 32 |
@@ -91,7 +91,7 @@ static __device__ inline unsigned long long operand_turned(const char *stage)
 /* The distance between the depths of consecutive multiplications, in units of 16 bytes. */
 enum { DEEP_HOP = 2, TURNED_HOP = 16 * 128 / 16 };
 
-/* z <- products of two pieces, plus z if `add`. */
+/* z <- the products of two pieces of 32 bytes per line, plus z if `add`. */
 static __device__ inline void pieces_multiply(float z[VECTORS / 8][4], unsigned long long rows,
                                               unsigned long long others, int add)
 {

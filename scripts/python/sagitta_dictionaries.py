@@ -2,14 +2,13 @@
 """Warn if `import sagitta` finds another distribution: PyPI has one of the same name, and the two
 overwrite each other's files.
 
-The wheel includes a sagitta_dictionaries.pth, by which Python calls watch() when it starts.  The
-first `import sagitta` then warns if another distribution is imported, or is installed beside
-ours."""
+When Python starts, it reads the wheel's sagitta_dictionaries.pth, which calls watch().  The first
+`import sagitta` then warns if another distribution is imported, or is installed beside ours."""
 import os
 import sys
 
 NAME = "sagitta"
-# names of the other distribution's metadata begin so, in lower or upper case
+# how names of the other distribution's metadata begin, in lower case
 OTHER = ("sagitta-", "sagitta.egg")
 # the first lines of our package
 MARK = b"SPDX-License-Identifier: BSD-3-Clause\n\"\"\"Fit dictionaries"
@@ -55,7 +54,7 @@ def said_of(path):
 
 
 class _Watch:
-    """An import finder that sees the first import of NAME, and itself finds nothing."""
+    """An import finder that notices the first import of NAME.  It never finds a module itself."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):

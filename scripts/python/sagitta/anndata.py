@@ -31,8 +31,8 @@ def _dense(part):
 
 
 def _rows(matrix):
-    """The matrix in a form that sagitta.fit() takes; sparse matrices, also of a file, are made
-    dense in parts."""
+    """The matrix in a form that sagitta.fit() takes.  A sparse matrix, in memory or in a file, is
+    made dense part by part."""
     if hasattr(matrix, "to_numpy"):  # a data frame
         return matrix.to_numpy()
     if not hasattr(matrix[:1], "toarray"):
@@ -46,9 +46,9 @@ def fit(adata: typing.Any, *, layer: typing.Optional[str] = None, obsm: typing.O
     codes (N, K), sparse; varm["sagitta"] the atoms (P, K); and uns["sagitta"] the mean and the
     options.
 
-    layer, obsm: take the rows from this layer, or from this entry of obsm (its atoms are then
-    stored in uns); None: from X.  key_added: a name to use in place of sagitta.  options: as for
-    sagitta.fit().  Returns the Run."""
+    layer: take the rows from this layer.  obsm: take the rows from this entry of obsm; the atoms
+    are then stored in uns.  With neither, the rows are X.  key_added: a name to use in place of
+    sagitta.  options: as for sagitta.fit().  Returns the Run."""
     from scipy.sparse import csr_matrix
     if options.get("mask") is not None:
         raise TypeError("mask= leaves out rows, and an AnnData has codes of all: give adata[mask]")

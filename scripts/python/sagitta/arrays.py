@@ -2,8 +2,8 @@
 """The inputs of the program: files by their names, and arrays through files in memory.
 
 An array is copied once, as NumPy's .npy, into a file without a name that lives in memory (memfd).
-The program opens it as /proc/PID/fd/N, so that nothing is left of it when this process ends,
-whatever ends it."""
+The program opens it as /proc/PID/fd/N.  The kernel frees the file when this process ends, in
+whatever way."""
 import contextlib
 import glob
 import logging
@@ -32,8 +32,8 @@ def is_files(value):
 
 
 def of_folder(path):
-    """For a folder of shards, the pattern that matches them, in the order in which the program
-    reads them; any other path as it is."""
+    """For a folder of shards, return a pattern that matches them.  Return any other path as it
+    is."""
     path = os.fspath(path)
     if not os.path.isdir(path):
         return path
@@ -115,8 +115,8 @@ def all_write(file, data):
 
 @contextlib.contextmanager
 def spooling(folder):
-    """Turn errors of the lines that write a generator's rows to a file in this folder into an
-    InputError."""
+    """Turn an OSError of the block, which writes a generator's rows to a file in this folder, into
+    an InputError."""
     try:
         yield
     except OSError as error:
@@ -144,8 +144,8 @@ class Inputs(contextlib.ExitStack):
         return self.enter_context(memory).fileno()
 
     def array(self, array, mask=None, shown="X"):
-        """The name under which the program reads an array (N, ...), or those of its rows that a
-        mask selects."""
+        """Write an array (N, ...), or only the rows that a mask selects, to a file in memory.
+        Returns the name under which the program reads the file."""
         kept = len(array) if mask is None else int(np.count_nonzero(mask))
         file, kind = self._memory(), numpy_of(array[:0]).dtype
         all_write(file, head_of(kind, (kept, *array.shape[1:])))
@@ -171,8 +171,9 @@ class Inputs(contextlib.ExitStack):
         return name
 
     def batches(self, batches):
-        """The name of a file with the rows of a generator or a loader.  They are first written to a
-        file without a name in the folder spool=, since a fit reads its rows several times."""
+        """Write the rows of a generator or a loader to a file without a name in the folder spool=,
+        because a fit reads its rows several times.  Returns the name under which the program reads
+        the file."""
         folder = tempfile.gettempdir() if self.spool is None else os.fspath(self.spool)
         with spooling(folder):
             file = self.enter_context(tempfile.TemporaryFile(dir=folder)).fileno()
@@ -226,14 +227,14 @@ def mask_of(mask, n):
 
 
 def is_array(x):
-    """Are the numbers of x at hand, so that it is not a generator?"""
+    """Does x hold its numbers?  A generator does not."""
     return any(hasattr(x, name) for name in ("__array__", "__dlpack__", "detach")) or \
         isinstance(x, (list, tuple, memoryview, bytearray))
 
 
 def name_of(x):
-    """The name of the file, if x is all of a dataset that h5py or NumPy has open; None: x has to be
-    copied."""
+    """If x is a whole dataset of a file that h5py or NumPy has open, the name of the dataset.
+    Otherwise None: x has to be copied."""
     if type(x).__module__.startswith("h5py.") and hasattr(x, "file") and x.ndim == 2:
         return f"{x.file.filename}:{x.name}" if x.file.mode == "r" else None
     if isinstance(x, np.memmap) and isinstance(x.base, mmap.mmap) and x.mode != "c" and x.filename:

@@ -9,10 +9,10 @@ of the rows, since atoms have length 1.
 
 Common keywords.  mask: for an array, (N,) booleans, True for rows to read.  output: a folder for
 the result, which is kept; None: a temporary folder, which is deleted together with the Run.
-resume: continue from what an interrupted run with the same rows and options left in output.  ranks:
-the number of MPI processes, started by mpirun.  progress: 'auto', a function that is called with
-each event, or None.  verbose: 0 shows warnings, 1 also the log (by the logger 'sagitta'), 2 also
-details.  options: those of the command, with underscores, as `sagitta COMMAND --help` explains
+resume: continue an interrupted run with the same rows and options, whose files are in output.
+ranks: the number of MPI processes, started by mpirun.  progress: 'auto', a function that is called
+with each event, or None.  verbose: 0 shows warnings, 1 also the log (by the logger 'sagitta'), 2
+also details.  options: those of the command, with underscores, as `sagitta COMMAND --help` explains
 them; options that name input files take arrays too.
 
 Errors: TypeError for an unknown option, or a value that should be a number and is not;
@@ -45,9 +45,9 @@ def fit(X: Rows, *, atoms: int, top_s: typing.Optional[int] = None, holdout: Row
     After the fit the rows are described by encode_s atoms each, by default four times as many,
     which lets fits from other seeds find the same atoms.  With find="codes" they are described by
     as many as in the fit (default 32), which explains more.  holdout: the share of the rows that
-    the fit does not see and is judged by, or rows for this purpose.  seed: the number that the
-    random start is drawn from.  Other keywords: see sagitta.calls and `sagitta fit --help`.
-    Returns a Run with .warnings.
+    are held out of the fit, to judge it; or other rows for this purpose.  seed: the seed of the
+    random start.  Other keywords: see sagitta.calls and `sagitta fit --help`.  Returns a Run with
+    .warnings.
 
     >>> import numpy as np, sagitta, warnings
     >>> warnings.simplefilter("ignore")
@@ -114,7 +114,7 @@ def dictionary_of(run):
         return run.given
     options = run.page["options"]
     named = options.get("dictionary") or options.get("encoder") or ""
-    # an array's temporary file; the name may belong to another file by now
+    # the temporary file of an array, which is gone; another file may have its name by now
     if named.startswith("/proc/"):
         raise Error(f"'{run.path}' has no dictionary.h5, and was encoded with an array: give it as "
                     "dictionary=")

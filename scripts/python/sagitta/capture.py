@@ -21,8 +21,8 @@ def _unlink(path):
 
 class Rows(Hook):
     """The rows of all passes through a module, (N, P) float32.  Use numpy.asarray(rows) or
-    sagitta.fit(rows, ...).  With `output` they are written to that .npy file, which appears when
-    the block ends without an error, and otherwise not at all.  In memory, each further block adds
+    sagitta.fit(rows, ...).  With `output` they are written to that .npy file.  It appears only when
+    the block ends without an error.  In memory, each further block adds
     rows; a file takes only one block.
 
     mask may be set before each pass: (..., T), True or 1 for rows to keep."""
@@ -62,7 +62,7 @@ class Rows(Hook):
                              "passes make another capture, with an output of its own")
         if self.output is not None:
             name = self.output + ".tmp"
-            # removes the file, whatever ends this object
+            # removes the temporary file when this object is deleted, or Python ends
             self._gone = weakref.finalize(self, _unlink, name)
             self._file = open(name, "wb")
             self._file.write(bytes(arrays.HEAD))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""selftest(): does the installed package work, and compute the same bits as everywhere?"""
+"""selftest(): does the installed package work, and compute the same bits as on other machines?"""
 import hashlib
 import warnings
 
@@ -16,8 +16,8 @@ EXPECTED = "0852a371f0171ada23de8c288bb9e02f7742a44a0448a1fa2e1e2562aa848d38"
 
 
 def problem():
-    """Rows and atoms that are the same on every machine: they are made of whole numbers and one
-    division each, whose results no library rounds differently."""
+    """Rows and atoms that are the same on every machine.  They are made of whole numbers, a square
+    root and divisions, which every library rounds in the same way."""
     def whole(n, step):
         i, j = np.arange(n)[:, None], np.arange(P)[None, :]
         return ((i * 7919 + j * j * step + i * i * j * 31) % 257 - 128).astype("f8")

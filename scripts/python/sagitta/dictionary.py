@@ -53,7 +53,7 @@ def like(x, array):
     asarray, device = x.__array_namespace__().asarray, getattr(x, "device", None)
     try:
         return asarray(array, device=device)
-    # for example an array of several devices that divide its columns
+    # for example because the columns of x are divided among several devices
     except (TypeError, ValueError):
         return asarray(array)
 
@@ -145,8 +145,8 @@ class Coder:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dictionary(Coder):
-    """Atoms, and the options for encoding with them; an option is None if the file does not say.
-    The arrays are read-only.
+    """Atoms, and the options for encoding with them.  An option that the file does not have is
+    None.  The arrays are read-only.
 
     >>> import numpy as np, sagitta
     >>> d = sagitta.Dictionary.from_arrays(np.eye(4, 3, dtype="f4")[:3], top_s=1)
@@ -314,7 +314,7 @@ class Encoder(Coder):
     dictionary; doc/formats.md explains its contents under /encoder."""
     dictionary: Dictionary
     kind: str
-    arrays: typing.Dict[str, np.ndarray]  # members of struct sagitta_options, as are the numbers
+    arrays: typing.Dict[str, np.ndarray]  # arrays and numbers: members of struct sagitta_options
     numbers: Figures
     solved: bool
 

@@ -75,7 +75,7 @@ def _own_rows(run):
     except Error:
         return None
     name = (named[0] if isinstance(named, list) else named).partition(":/")[0]
-    # an array's temporary file; the name may belong to another file by now
+    # the temporary file of an array, which is gone; another file may have its name by now
     if name.startswith("/proc/"):
         return None
     return name if h5py.is_hdf5(name) else None
@@ -169,8 +169,8 @@ class Features:
         return Feature(self, int(atom))
 
     def entries(self, atom: int) -> Pair:
-        """(rows, codes) of an atom without codes of 0, by falling magnitude; equal ones by rising
-        row number."""
+        """(rows, codes) of an atom's codes that are not 0, sorted by falling magnitude, and for
+        equal magnitudes by row number."""
         order, starts, row_of = self.run._by_atom
         places = order[starts[atom]:starts[atom + 1]]
         rows, codes = row_of[places], self.codes.data[places]
@@ -191,8 +191,8 @@ class Features:
                        self.text(row + 1, end))
 
     def search(self, word: str, n: int = 10) -> typing.List["Feature"]:
-        """The at most n atoms with the largest share of their codes, by magnitude, on this word.
-        Case and surrounding blanks do not matter."""
+        """The atoms that have the largest share of their codes, by magnitude, on this word; n at
+        most.  Case and surrounding blanks do not matter."""
         wanted = str(word).strip().casefold()
         found = [i for i, text in self.words.items() if text.strip().casefold() == wanted]
         order, starts, row_of = self.run._by_atom

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch tensors on a GPU: libsagitta encodes them there, and nothing is copied to the host.  Its
-reads and writes are ordered by the current CUDA stream."""
+"""PyTorch tensors on a GPU: libsagitta encodes them there, and nothing is copied to the host.  It
+reads and writes them in the order of the current CUDA stream."""
 import warnings
 
 from .arrays import columns_check, numpy_of
@@ -9,7 +9,7 @@ from .job import level_of_caller
 from .library import SMALL, threads_of
 
 DEVICE_FAILED, MEMORY_FAILED = 69, 71  # exit codes: no such device, or it failed; out of memory
-REFUSED = {}  # by number of the GPU, why libsagitta cannot open it; None if it can
+REFUSED = {}  # for each number of a GPU: why libsagitta cannot open it; None if it can
 SAID = set()  # the GPUs for which this was already reported
 
 
@@ -36,15 +36,15 @@ def place_of(x):
 
 
 def opens(handles, options, threads, is_said):
-    """Can libsagitta compute on the GPU of these options?  If not, warn of the reason once,
-    provided is_said."""
+    """Can libsagitta compute on the GPU of these options?  If not, and is_said is true, warn once
+    of the reason; a lack of memory is not reported."""
     number = options["gpu"]
     if number not in REFUSED:
         try:
             with handles.taken(options, threads, 0):
                 REFUSED[number] = None
         except Error as error:
-            # there may be enough later, when a model has freed some
+            # there may be enough memory later, when a model has freed some
             if error.code == MEMORY_FAILED:
                 return False
             if error.code != DEVICE_FAILED:
@@ -58,8 +58,8 @@ def opens(handles, options, threads, is_said):
 
 
 def support(handles, options, threads, x, is_said=True):
-    """(atoms, codes) of x (..., P), each (..., s) and on its GPU; None: libsagitta computes on no
-    GPU here."""
+    """(atoms, codes) of x (..., P), each (..., s) and on the GPU of x.  None: libsagitta cannot
+    compute on that GPU now."""
     import torch
     with torch.cuda.device(x.device):  # libsagitta makes this the current device of the thread
         place, stream = place_of(x)

@@ -26,8 +26,8 @@ MODES = ("add", "set", "scale")
 
 
 def _dictionary(d):
-    """The torch module for d: d itself if it is one, else made from a sagitta.Dictionary or a
-    Run."""
+    """The torch module for d: d itself if it is one, otherwise a module made from a
+    sagitta.Dictionary, a Run or its folder."""
     if isinstance(d, torch.nn.Module):
         if not hasattr(d, "support"):
             raise InputError(f"d is a {type(d).__name__}: give a sagitta.torch.Dictionary")

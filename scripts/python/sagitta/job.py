@@ -2,9 +2,8 @@
 """One job: the program as a child process, its messages while it runs, and how it is stopped.
 
 The child runs in a session of its own, so that Ctrl-C reaches only this process, which then asks
-the child to stop.  The child writes lines of JSON to a pipe (--progress-fd).  When nobody reads the
-pipe any more, because this process has ended in whatever way, the child stops; it can be
-resumed."""
+the child to stop.  The child writes lines of JSON to a pipe (--progress-fd).  When this process
+has ended, in whatever way, nobody reads the pipe: then the child stops.  It can be resumed."""
 import contextlib
 import io
 import json
@@ -27,8 +26,8 @@ KEY = r"--(?P<%s>[a-z][a-z0-9-]*)"
 OPTION = re.compile(r"(['`])" + KEY % "quoted" + r"(?:[ =](?P<its>[^'`]*))?\1|" + KEY % "bare" +
                     r"(?:[ =](?P<number>\d[\w.:,]*))?")
 # mpirun does not pass the pipe on, so the ranks cannot notice the end of this process.  This script
-# makes the kernel send mpirun SIGUSR1 at that moment (prctl(PR_SET_PDEATHSIG)), which mpirun
-# forwards to the ranks.
+# makes the kernel send SIGUSR1 to mpirun when this process ends (prctl(PR_SET_PDEATHSIG)).  mpirun
+# forwards the signal to the ranks.
 HEEDS = """import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGUSR1)
 if os.getppid() == int(sys.argv[1]):
@@ -132,8 +131,8 @@ class Job:
     @contextlib.contextmanager
     def _child(self):
         """Start the child and give (child, pipe to read).  The child is gone when the block ends,
-        whatever ends it.  With several ranks the events come through standard error, since mpirun
-        does not pass the pipe on."""
+        also on an exception.  With several ranks the events come through standard error, since
+        mpirun does not pass the pipe on."""
         ours, its = map(io.FileIO, os.pipe(), ("rb", "wb"))  # closed together with their objects
         child, fd = None, its.fileno() if self.ranks == 1 else 2
         words = [*self._launch(), self.command, *self.words, f"--progress-fd={fd}", "--quiet",
@@ -179,7 +178,8 @@ class Job:
         return None
 
     def _read(self, file, printed):
-        """Read what has arrived; returns whether more may come."""
+        """Read the bytes that have arrived.  Returns False at the end of the file, otherwise
+        True."""
         part = os.read(file, 1 << 16)
         if printed:
             self.printed.append(part)

@@ -7,15 +7,15 @@ order of summation is that of PyTorch's products."""
 import torch
 
 DROP = 2.0 ** -30   # a vector is dropped if its pivot is at most this share of its squared norm
-# joins per vector, at most; rounding depends on the batch, so that sets could recur
+# the most joins per vector; with rounding, which depends on the batch, sets could recur for ever
 TRIES = 8
 SLOPE = 2.0 ** -40  # a slope of at most this share of its terms counts as rounding
 
 
 def factor(g, inside, rho=0.0):
-    """Cholesky factors of the systems of the sets, with rho added to the diagonal, and the sets
-    without the vectors that are dropped for too small a pivot.  Outside of its set a factor equals
-    the unit matrix."""
+    """Cholesky factors of the systems of the sets, with rho added to the diagonal; and the sets
+    without the vectors whose pivots are too small, which are dropped.  Outside of its set a factor
+    equals the unit matrix."""
     own = torch.diagonal(g, dim1=1, dim2=2)
     place = torch.arange(g.shape[1], device=g.device)
     while True:
@@ -47,7 +47,7 @@ def settle(g, b, rho, inside, x):
     Entries that become 0 leave the set.  This repeats until x is the solution on the set and
     positive."""
     inside, x = inside.clone(), x.clone()
-    rows = torch.arange(len(b), device=b.device)  # those that are not settled yet
+    rows = torch.arange(len(b), device=b.device)  # rows that are not settled yet
     while len(rows):
         l, now = factor(g[rows], inside[rows], rho)
         z, old = solve(l, now, b[rows]), x[rows]
@@ -68,7 +68,7 @@ def nonnegative(g, b, rho):
     inside, x = settle(g, b, rho, factor(g, torch.ones_like(b, dtype=torch.bool))[1],
                        torch.zeros_like(b))
     refused = torch.zeros_like(inside)
-    rows = torch.arange(len(b), device=b.device)  # those that another vector may still join
+    rows = torch.arange(len(b), device=b.device)  # rows whose sets another vector may still join
     for _ in range(TRIES * b.shape[1]):
         part = g[rows]
         used = torch.where(inside[rows], x[rows], 0.0)[:, :, None]

@@ -122,7 +122,7 @@ os.register_at_fork(after_in_child=_forked)
 
 def threads_of(asked, work):
     """The number of threads for a call: the number asked for, else OMP_NUM_THREADS, else the cores
-    of this process.  One for little work, unless a number is asked for, and in a forked child."""
+    of this process.  It is 1 in a forked child, and for little work if no number is asked for."""
     if Forked.is_child or (asked is None and work < SMALL):
         return 1
     if asked is not None:
@@ -179,8 +179,8 @@ class Handle:
 
 
 class Handles:
-    """The handles of one dictionary, by their options; there are as many as threads encode at the
-    same time.  Only the last few idle ones are kept, since each holds a copy of the atoms."""
+    """The handles of one dictionary, by their options.  Each thread takes a handle of its own while
+    it encodes.  Only the last few idle handles are kept, because each holds a copy of the atoms."""
 
     def __init__(self):
         # (key, handle), the most recently used one last

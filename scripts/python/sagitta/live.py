@@ -288,8 +288,8 @@ class Server:
 
     def submit(self, rows: typing.Any, top: int = 0, scores: bool = False, watched: bool = False,
                bulk: bool = False, deadline: typing.Optional[float] = None) -> typing.Any:
-        """As encode(), but returns a Future of the Codes.  It waits while the server has as many
-        open requests of this client as it allows."""
+        """As encode(), but returns a Future of the Codes.  It waits while this client has as many
+        open requests, or as many bytes in them, as the server allows."""
         values, kind = _values(rows)
         shape = values.shape
         if len(shape) not in (1, 2) or shape[-1] != self.columns:
@@ -333,10 +333,10 @@ class Server:
                bulk: bool = False, deadline: typing.Optional[float] = None) -> "Codes":
         """The codes of rows (n, columns), or of one row (columns,).
 
-        top: only the first so many entries of each support; 0: all.  scores: return these too.
+        top: the number of entries of each support to return; 0: all.  scores: return these too.
         watched: only the atoms given to watch().  bulk: the request may be divided among several
-        steps of the server, so that live requests do not wait for it.  deadline: after so many
-        seconds the server drops the request if it has not begun it (Refused, reason late)."""
+        steps of the server, so that live requests do not wait for it.  deadline: if the server has
+        not begun the request after this many seconds, it drops it (Refused, reason late)."""
         return self.submit(rows, top, scores, watched, bulk, deadline).result()
 
     def stream(self) -> "Stream":

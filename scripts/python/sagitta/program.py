@@ -38,7 +38,7 @@ def _is_program(path):
 
 @functools.lru_cache(maxsize=None)
 def _runs(path):
-    """Does the program start, so that its libraries are there?"""
+    """Does the program start?  It does not if a library that it needs is missing."""
     return subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0
 
 
@@ -57,7 +57,7 @@ def program(ranks=1):
     named, own = _named(), OWN_PROGRAM if ranks == 1 else OWN_SEVERAL
     places = [shutil.which("sagitta", path=folder) for folder in os.get_exec_path()] + \
         [os.path.normpath(os.path.join(HERE, name)) for name in NEAR]
-    # its MPI is missing, so others are preferred
+    # the wheel's program does not start, because its MPI is missing: prefer others
     if ranks > 1 and _is_program(own) and not _runs(own):
         places, own = places + [own], None
     found = named or next(filter(_is_program, [own, *places]), None)

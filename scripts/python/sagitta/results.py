@@ -116,7 +116,7 @@ class Run:
 
     def __init__(self, path: Path, check: bool = False) -> None:
         self.path, self.check = os.fspath(path), check
-        # of the call that made it; the dictionary, if it was given as an object
+        # warnings: of the call that made the run; given: the dictionary, if it was an object
         self.warnings, self.given = [], None
         if not os.path.exists(self.path):
             raise Error(f"there is no '{self.path}': give the folder that --output named")
@@ -166,7 +166,7 @@ class Run:
         return found
 
     def _holder(self, what):
-        """The open file that has the object; of several, the one with the most sweeps."""
+        """The open file that has the object; of several files, the one with the longest history."""
         found = self._found(what)
         if not found:
             raise Error(f"'{self.path}' has no /{what}: it is in {' or '.join(HOLDERS[what])} of "
@@ -258,7 +258,7 @@ class Run:
 
     @functools.cached_property
     def density(self) -> np.ndarray:
-        """(K): the number of rows in whose support each atom is."""
+        """(K,): for each atom, the number of rows that have it in their support."""
         with self._holder("metrics") as f:
             return array_of(f, "metrics/density", self.check)
 
@@ -312,8 +312,8 @@ class Run:
         return order, starts, np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr))
 
     def top_rows(self, atom: int, count: int = 10) -> Pair:
-        """(rows, codes): the rows in which the atom's code has the largest magnitude; equal ones by
-        rising row number.  Codes of 0 do not count."""
+        """(rows, codes): the rows in which the atom's code has the largest magnitude, sorted by
+        falling magnitude, and for equal magnitudes by row number.  Codes of 0 do not count."""
         k = self.codes.shape[1]
         if not isinstance(atom, numbers.Integral) or not 0 <= atom < k:
             raise Error(f"there is no atom {atom!r}: they are 0 to {k - 1}")

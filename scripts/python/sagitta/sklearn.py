@@ -13,7 +13,7 @@ from . import calls
 from .hints import Array
 from .results import explained_variance
 
-# atoms per row in the description, for each atom per row in the fit
+# atoms per row in the codes, divided by atoms per row in the fit
 FITTED = {"stable": 4, "codes": 1}
 # with fewer rows than this, ten windows cannot be held out; the fit is judged by its own rows
 FEW = 1280
@@ -26,9 +26,9 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     row; None: a tenth of P.  positive_code: codes are at least 0.  max_iter: the largest number of
     sweeps.  tol: the fit ends when the held-out rows gain less than this in five sweeps.
     sparse_output: codes are a csr_array.  random_state: the seed; None: 0.  n_jobs: the number of
-    threads; None: the share of the cores.  find: 'stable' fits with a quarter of n_nonzero_coefs,
-    so that other seeds find the same atoms; 'codes' fits with all of them, which explains a little
-    more.
+    threads; None or -1: as many as the program starts by itself.  find: 'stable' fits with a
+    quarter of n_nonzero_coefs, so that other seeds find the same atoms; 'codes' fits with all of
+    them, which explains a little more.
 
     After fit: components_ (K, P), of length 1; mean_ (P,); n_iter_, the number of sweeps;
     dictionary_, which transforms rows in this process; and run_, the Run.  A copy, by pickle or

@@ -56,9 +56,9 @@ class Dictionary(torch.nn.Module):
 
         compute: "sagitta" uses libsagitta, with the same bits as `sagitta encode`, on the module's
         device, or on the CPU if libsagitta cannot use that GPU.  "torch" uses PyTorch, where atoms
-        with nearly equal scores may change places.  "auto" chooses the first if the atoms are
-        float32 and not being trained and libsagitta is there and can use the device, and otherwise
-        the second.
+        with nearly equal scores may change places.  "auto" chooses "sagitta" if the atoms are
+        float32 and not being trained, and libsagitta is there and can use the device; otherwise
+        "torch".
 
         gradient: "support" gives the gradient of the codes with respect to x and W_dec, with the
         supports held fixed.  "straight-through": forward() passes gradients to x as the identity
@@ -218,8 +218,8 @@ class Dictionary(torch.nn.Module):
         return self._exact[1]
 
     def _exact_support(self, x):
-        """The support by libsagitta; None: "auto" leaves a GPU that libsagitta cannot use to
-        PyTorch."""
+        """The support by libsagitta.  None: libsagitta cannot use this GPU, and with "auto" PyTorch
+        computes instead."""
         d, how = self._library(), (self.top_s, self.rounds, self.codes, self.rho)
         threads = torch.get_num_threads()
         if self.compute == "auto" and gpu.is_on_gpu(x):
@@ -285,7 +285,7 @@ class Dictionary(torch.nn.Module):
         return out.scatter_(-1, atoms, codes.to(self.dtype))
 
     def decode(self, codes: typing.Any) -> torch.Tensor:
-        """What the codes describe, (..., P), mean included; linear in the codes."""
+        """The rows (..., P) that the codes describe, mean included."""
         codes = self._numbers("codes", codes)
         if not codes.ndim or codes.shape[-1] != len(self.W_dec):
             raise Error(f"codes have shape {tuple(codes.shape)}, there are {len(self.W_dec)} "
@@ -293,8 +293,8 @@ class Dictionary(torch.nn.Module):
         return codes.to(self.device, self.dtype) @ self.W_dec + self.b_dec
 
     def decode_support(self, atoms: typing.Any, codes: typing.Any) -> torch.Tensor:
-        """As decode(), (..., P), from the result of support(), each (..., s), without making (...,
-        K)."""
+        """As decode(), but from the result of support(), atoms and codes (..., s).  It makes no
+        array (..., K)."""
         atoms, codes = self._numbers("atoms", atoms), self._numbers("codes", codes)
         if atoms.shape != codes.shape or not atoms.ndim:
             raise Error(f"atoms have shape {tuple(atoms.shape)}, codes {tuple(codes.shape)}: give "

@@ -29,7 +29,7 @@ COLUMNS = ("atoms", "top_s", "explained_variance", "pw_mcc", "dead", "dense", "r
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """The fits of one size, one for each seed; the numbers are means over them."""
+    """The fits of one size, one for each seed.  The numbers are means over these fits."""
     atoms: int
     top_s: int
     explained_variance: float  # of held-out rows, described with max(top_s) atoms in every trial
@@ -65,8 +65,8 @@ class Survey(typing.List[Trial]):
 
 
 def _chosen(trials):
-    """Apply the rule of (N.39): among the trials that explain nearly as much as the best, take the
-    one whose seeds agree best, if they agree by enough more."""
+    """Apply the rule of (N.39).  Of the trials that explain nearly as much as the best, take the
+    one whose seeds agree best, if its agreement is larger by enough."""
     most = max(trials, key=lambda one: one.explained_variance)
     left = (1 + UNEXPLAINED) * (1 - most.explained_variance)
     good = sorted((one for one in trials if 1 - one.explained_variance <= left),

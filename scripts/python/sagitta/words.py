@@ -13,8 +13,9 @@ BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 def _byte_marks():
-    """The byte that each character of a byte-level vocabulary stands for: printable characters
-    stand for themselves, the others are numbered from 256 on (the table of GPT-2)."""
+    """The byte that each character of a byte-level vocabulary stands for (the table of GPT-2).  A
+    printable character stands for its own byte; characters from 256 on stand for the other
+    bytes."""
     own = [*range(33, 127), *range(161, 173), *range(174, 256)]
     other = [b for b in range(256) if b not in own]
     return {**{chr(b): b for b in own}, **{chr(256 + i): b for i, b in enumerate(other)}}
