@@ -22,7 +22,8 @@ void comm_devices_close(struct comm *c);
 
 /* Like comm_allgather(), on the device side of a buffer.  Each rank's own items must already be at
  * their position in the buffer.  A failure on one rank alone is recorded (comm_record()), in
- * lockstep or not; this holds for the functions below, too.  Collective. */
+ * lockstep or not; but an error of NCCL is returned, and must end the job.  Both hold for the
+ * functions below, too.  Collective. */
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                           size_t unit);
 
@@ -35,7 +36,7 @@ int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer
  * the number of the exchange for comm_allgather_end(), which is not collective.  A few may be in
  * progress at a time; they end in the order in which they began. */
 struct comm_exchange {
-  const struct buffer *own; /* NULL: the first kind */
+  const struct buffer *own; /* NULL: as in comm_allgather_buffer() */
   struct buffer *all;
   const idx *counts;
   size_t unit;
@@ -50,13 +51,14 @@ int comm_allgather_end(struct comm *c, struct device *dev, gidx turn);
  * collective. */
 int comm_allgather_follow(struct comm *c, struct device *dev, gidx turn);
 
-/* Bring the first `bytes` of a buffer to where comm_alltoallv_buffer() sends from: to the host if
- * GPUs are not joined.  Not collective. */
+/* Prepare the first `bytes` of a buffer for comm_alltoallv_buffer(): copy them to the host, unless
+ * GPUs are joined.  Not collective. */
 int comm_buffer_ready(const struct comm *c, struct device *dev, const struct buffer *b, gidx bytes);
 
-/* Like comm_alltoallv(), from the device side of mine to that of theirs, and with_host also to its
- * host side.  With one rank theirs may be mine.  Buffers without a host side
- * (buffer_alloc_device()) need joined GPUs.  Collective. */
+/* Like comm_alltoallv(), from the device side of `mine`, after comm_buffer_ready(), to the device
+ * side of `theirs`; with_host: also to the host side of `theirs`.  With one rank nothing is copied:
+ * both must be one buffer.  Buffers without a host side (buffer_alloc_device()) need joined GPUs.
+ * Collective. */
 int comm_alltoallv_buffer(struct comm *c, struct device *dev, struct buffer *mine,
                           const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
                           size_t unit, int with_host);

@@ -220,8 +220,8 @@ int comm_close(struct comm *c)
   return OK;
 }
 
-/* MPI_Comm_split blocks while this rank's lock is held, so that the thread of the signs of life
- * cannot call MPI: all ranks meet first, which makes the wait short. */
+/* MPI_Comm_split blocks while this thread holds the mutex, so the thread of the signs of life
+ * cannot call MPI.  All ranks meet first, which makes the wait short. */
 static int ranks_split(struct comm *c, int number, struct comm *part)
 {
   struct comm_state *s = part->state;
@@ -234,7 +234,7 @@ static int ranks_split(struct comm *c, int number, struct comm *part)
   return OK;
 }
 
-/* Allocate the state of a part with so many ranks. */
+/* Allocate the state of a part of `ranks` ranks. */
 static int part_alloc(struct comm *part, int ranks)
 {
   part->state = calloc(1, sizeof *part->state);

@@ -10,8 +10,8 @@
  * the job if a peer sends none for the deadline.
  *
  * Arrays travel as items of `unit` < 2^31 bytes.  A rank sends fewer than 2^31 items to another
- * rank in a call; a broadcast or a sum may have any number.  What is more than MPI can count is
- * sent in parts.  No floating-point sum is ever made here (doc/determinism.md).
+ * rank in a call; a broadcast or a sum may have any number.  A message of more items than MPI can
+ * count is sent in parts.  No floating-point sum is ever made here (doc/determinism.md).
  *
  * comm/failure.h says what operations do when a rank has failed. */
 #ifndef COMM_COMM_H
@@ -26,7 +26,7 @@ struct comm {
   int local_rank, local_size;  /* among the ranks of this node */
   double seconds;              /* spent waiting for other ranks */
   double bytes;                /* received from other ranks */
-  gidx calls;                  /* collective operations of MPI and NCCL, and gathers */
+  gidx calls;                  /* number of collective operations of MPI and NCCL, and of gathers */
   struct comm_state *state;    /* owned */
   struct comm_gpus *gpus;      /* owned; NULL: GPUs are not joined */
   struct comm_failure failure; /* used by failure.c only */
@@ -47,17 +47,17 @@ int comm_open(struct comm *c);
 int comm_close(struct comm *c);
 /* *part <- a communicator of the ranks of c that give this number, in their order; local_rank and
  * local_size are those of c.  Collective; the same status on every rank.  comm_unite() ends it and
- * adds its seconds, bytes and calls to those of c; it is safe on a zeroed struct. */
+ * adds its seconds, bytes and calls to c; it is safe on a zeroed struct. */
 int comm_split(struct comm *c, int number, struct comm *part);
 int comm_unite(struct comm *c, struct comm *part);
 /* *part <- a communicator of this rank alone, for work that every rank does in the same way.  Its
  * operations exchange nothing with other ranks.  But they wait for all ranks of c, every status and
- * flag is agreed among them, and a broadcast is that of rank 0 of c.  So all ranks take the same
- * way if one fails or is asked to stop.  Collective; comm_unite() ends it. */
+ * flag is agreed among all of them, and rank 0 of c sends each broadcast.  So all ranks do the same
+ * if one fails or is asked to stop.  Collective; comm_unite() ends it. */
 int comm_alone(struct comm *c, struct comm *part);
 int comm_is_alone(const struct comm *c); /* not collective */
-struct comm *comm_whole(struct comm *c); /* of comm_alone(): all ranks; otherwise c; not
-                                          * collective */
+struct comm *comm_whole(struct comm *c); /* the c that comm_alone() was given; otherwise c itself;
+                                          * not collective */
 /* End the job on all ranks with this exit code.  Not collective; does not return. */
 void comm_abort(struct comm *c, int code);
 
@@ -65,7 +65,7 @@ void comm_abort(struct comm *c, int code);
  * run of `rank`.  Only arithmetic; not collective. */
 void comm_partition(gidx n, int size, int rank, gidx *first, gidx *count);
 
-/* *out <- n as MPI's int; all counts below are made by it.  ERR_COMM beyond 2^31 - 1.  Not
+/* *out <- n as MPI's int, for the counts of the functions below.  ERR_COMM beyond 2^31 - 1.  Not
  * collective. */
 int comm_count(gidx n, idx *out);
 
@@ -76,7 +76,7 @@ int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t u
 /* The same on rank 0 only; all may be NULL on the others.  Collective. */
 int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
 
-/* Several such arrays in one message per rank, without the ranks meeting first, as in lockstep.
+/* The same for several arrays, in one message per rank.  Ranks do not meet first, as in lockstep.
  * Collective. */
 struct comm_part {
   const void *mine; /* [counts[rank]] */
@@ -86,14 +86,15 @@ struct comm_part {
 };
 int comm_gather_parts(struct comm *c, const struct comm_part *parts, int count);
 
-/* Rank r gets send_counts[r] items of mine, which has those for rank 0 first.  theirs <-
+/* Rank r gets send_counts[r] items of mine; the items for rank 0 come first.  theirs <-
  * recv_counts[r] items from each rank r, in rank order.  What r sends to q must be what q expects
  * from r.  Collective. */
 int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
                    const idx *recv_counts, size_t unit);
 
-/* The same with offsets: rank r gets the items of mine from send[r] on, which others may get, too;
- * its items are written to theirs from receive[r] on.  mine must not be theirs.  Collective. */
+/* The same with offsets.  Rank r gets the items of mine from item send[r] on; runs of several ranks
+ * may overlap.  The items from rank r are written to theirs from item receive[r] on.  mine must not
+ * be theirs.  Collective. */
 struct comm_offsets {
   const gidx *send, *receive; /* [size] */
 };
@@ -106,16 +107,17 @@ int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit);
 /* values[count] <- their sums over the ranks, modulo 2^64, on every rank.  Collective. */
 int comm_sum(struct comm *c, gidx *values, gidx count);
 
-/* words[count] <- the bits that any rank has, on every rank.  Collective. */
+/* words[count] <- the bits that are set on any rank, on every rank.  Collective. */
 int comm_or(struct comm *c, uint64_t *words, gidx count);
-/* Send an array [count], to which a struct of rank 0 has a pointer; the others get it from the
- * arena.  NULL stays NULL.  Collective. */
+/* Send an array [count] of rank 0.  `array` is the address of the pointer to it, in a struct that
+ * was broadcast: so every rank knows whether the pointer is NULL.  If it is not, the other ranks
+ * set it to a copy in the arena.  Collective. */
 int comm_array_send(struct comm *c, struct arena *arena, void *array, gidx count, size_t size);
 /* *same <- is the value the same on all ranks?  Collective. */
 int comm_is_same(struct comm *c, uint64_t value, int *same);
 
-/* values[size] <- the value of every rank, in rank order, on every rank; without the ranks meeting
- * first, as in lockstep.  Collective. */
+/* values[size] <- the value of every rank, in rank order, on every rank.  Ranks do not meet first,
+ * as in lockstep.  Collective. */
 int comm_allgather_long(struct comm *c, gidx value, gidx *values);
 int comm_allgather_real(struct comm *c, double value, double *values);
 

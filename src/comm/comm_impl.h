@@ -12,11 +12,11 @@
 gidx *comm_work(const struct comm *c);
 
 /* Begin an operation as failure.h describes: wait for all ranks unless they are in lockstep.
- * status: of what the operation needs on this rank; in lockstep a failure is returned, and ends the
- * job. */
+ * status: a failure to get what the operation needs on this rank; in lockstep it is returned, and
+ * ends the job. */
 int comm_meet(struct comm *c, int status);
-/* The code of a failure that ends every operation of c, or of what c is a part of; OK: none.  Not
- * collective, as are the functions below. */
+/* The code of a failure that ends every operation of c, or of a communicator that c is a part of;
+ * OK: none.  Neither this function nor those below are collective. */
 int comm_check(const struct comm *c);
 /* Note an error of MPI; returns status. */
 int comm_lose(struct comm *c, int status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The states of failure.h.  Messages are not kept here: each thread keeps its first message
- * (base/status.h); comm_agree() copies that of the chosen rank. */
+ * (base/status.h); comm_agree() copies the message of the chosen rank. */
 #include "comm/failure.h"
 
 #include <string.h>
@@ -135,7 +135,8 @@ struct keyed_status {
   gidx code, key, flags;
 };
 
-/* The rank of the failure with the smallest key, the lowest such rank; -1: none failed. */
+/* The rank of the failure with the smallest key; if keys are equal, the lowest of these ranks; -1:
+ * none failed. */
 static int failed_rank(const struct keyed_status *all, int size)
 {
   int worst = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How a failure of one rank becomes one of all ranks.
+ * How a failure of one rank becomes a failure of all ranks.
  *
  * Floor: comm.  A communicator is in one of four states.  While any rank is PENDING, ranks may be
  * in different states:
@@ -18,8 +18,8 @@
  * An operation is any collective operation of comm/comm.h, unless its comment says otherwise.  It
  * is loose outside of comm_lockstep_begin() and comm_lockstep_end().  A part (comm_split()) has a
  * parent: if the part is PENDING or FAILED, the parent is PENDING on these ranks; if the parent is
- * FAILED, so is the part.  A communicator of comm_alone() has no state of its own: it has that of
- * all ranks. */
+ * FAILED, so is the part.  A communicator of comm_alone() has no state of its own: it has the state
+ * of the communicator that comm_alone() was given. */
 #ifndef COMM_FAILURE_H
 #define COMM_FAILURE_H
 
@@ -35,18 +35,20 @@ struct comm_failure {
   int status; /* OK: none */
   gidx key;
   int lockstep;                  /* comm_lockstep_begin() calls without their end */
-  struct comm *parent, *whole;   /* borrowed: of comm_split(), of comm_alone(); otherwise NULL */
+  struct comm *parent, *whole;   /* borrowed; parent: c of comm_split() or comm_alone(); whole: c of
+                                  * comm_alone(); otherwise NULL */
   const struct comm *child_from; /* the part whose failure is PENDING here; NULL: none */
 };
 
 /* Keep a failure of this rank for the next loose operation or agreement.  Does nothing for OK, or
- * if one is kept already.  Work of one rank is usually done as
- *     if (!comm_failure(c)) comm_record(c, work());
- * Failures with a key, such as a row, come before those without.  Not collective. */
+ * if one is kept already.  Work of one rank is usually done as if (!comm_failure(c)) comm_record(c,
+ * work()); A failure with a key, such as a row, comes before a failure without one.  Not
+ * collective. */
 #define COMM_NO_KEY ((gidx)1 << 62)
 void comm_record(struct comm *c, int status);
 void comm_record_at(struct comm *c, int status, gidx key);
-/* The failure that this rank knows of, OK: none.  And: do all ranks know it?  Not collective. */
+/* comm_failure(): the failure that this rank knows of; OK: none.  comm_failure_is_common(): do all
+ * ranks know it?  Not collective. */
 int comm_failure(const struct comm *c);
 int comm_failure_is_common(const struct comm *c);
 
@@ -56,26 +58,27 @@ int comm_failure_is_common(const struct comm *c);
 void comm_lockstep_begin(struct comm *c);
 void comm_lockstep_end(struct comm *c);
 
-/* Take the memory that operations need only if comm_proceeds(): before any failure, and in lockstep
- * also after one.  Give its status to comm_record_needed(), which returns OK.  In lockstep no rank
- * can continue without the memory; then it returns the status, to end the job.  Not collective. */
+/* comm_proceeds(): should this rank allocate the memory that its next operation needs?  Yes before
+ * any failure, and in lockstep also after one.  comm_record_needed() records the status of the
+ * allocation, and returns OK; but in lockstep no rank can continue without the memory, so there it
+ * returns the status, to end the job.  Not collective. */
 int comm_proceeds(const struct comm *c);
 int comm_record_needed(struct comm *c, int status);
 
-/* Make a status, or what is PENDING, common.  OK on every rank if all are OK.  Otherwise every rank
- * returns the code, and takes over the message, of one failure: that with the smallest key, of
- * equal keys that of the lowest rank.  Collective: every rank must call it before it branches on
- * its status, otherwise the others wait for a rank that is elsewhere. */
+/* Make a status, or a PENDING failure, common.  OK on every rank if all are OK.  Otherwise every
+ * rank returns the code, and takes over the message, of one failure: the one with the smallest key;
+ * if keys are equal, the one of the lowest rank.  Collective: every rank must call it before it
+ * branches on its status, otherwise the others wait for a rank that is elsewhere. */
 int comm_agree(struct comm *c, int status);
 int comm_agree_at(struct comm *c, int status, gidx key);
-/* The same, and *flags <- the bits that any rank has; they cost no further exchange. */
+/* The same, and *flags <- the bits that are set on any rank; they cost no further exchange. */
 int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags);
 
 /* FAILED becomes OK, and so does a parent that it made PENDING: the caller continues in another
  * way.  Collective; does nothing in other states. */
 void comm_recover(struct comm *c);
-/* Returns OK if a part is FAILED, since its parent will tell all ranks.  Any other failure, which
- * the others of the part may not know of, is returned, to end the job. */
+/* Returns OK if a part is FAILED, since its parent will tell all ranks.  Any other failure is
+ * returned, to end the job: other ranks of the part may not know it. */
 int comm_defer(const struct comm *part, int status);
 
 #endif

@@ -52,9 +52,9 @@ int launcher_size(void)
   return -1;
 }
 
-/* Check that MPI has the number of processes of some launcher; mpirun inside srun may start another
- * number than srun.  MPI may also have more processes than any launcher started, in jobs that
- * several launchers start. */
+/* Check that MPI has the number of processes of some launcher, since mpirun inside srun may start
+ * another number than srun.  If several launchers start a job together, MPI has more processes than
+ * each of them started. */
 int launcher_check(int ranks, int has_mpi)
 {
   int alone = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What environment variables say of the program that started this process; also before MPI starts.
+ * What environment variables tell about the launcher of this process.  MPI need not have started.
  *
  * Floor: comm.  Not collective. */
 #ifndef COMM_LAUNCHER_H
@@ -14,8 +14,8 @@ int launcher_rank(void);
 int launcher_size(void);
 
 /* Does MPI know all processes that were started together?  ranks: how many it knows.  If it knows
- * fewer, each of them would do the whole job, and write to the same path: ERR_USAGE says which
- * launcher started how many, and how to start them.  has_mpi: 0 for the program of the Python
+ * fewer, several processes would do the whole job, and write to the same path.  ERR_USAGE then says
+ * which launcher started how many, and how to start them.  has_mpi: 0 for the program of the Python
  * wheel, which is one process. */
 int launcher_check(int ranks, int has_mpi);
 

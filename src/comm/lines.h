@@ -7,7 +7,7 @@
 
 #include "comm/comm.h"
 
-enum { COMM_LINES_MOST = 1 << 16 }; /* most bytes of a text that is compared */
+enum { COMM_LINES_MOST = 1 << 16 }; /* largest number of bytes of a compared text */
 
 /* Check that a text is the same on all ranks.  ERR_INPUT names the rank and the first line that
  * differs from rank 0's.  Collective. */

@@ -4,8 +4,9 @@
  * Floor: comm; included by src/comm only, where MPI is used.
  *
  * The thread that computes and the watch thread share the library (MPI_THREAD_SERIALIZED), so a
- * mutex is held around every call.  No call blocks: an operation posts a non-blocking collective
- * with the mutex held, then tests it repeatedly, and releases the mutex in between. */
+ * mutex is held around every call.  An operation does not block in a call: it posts a non-blocking
+ * collective with the mutex held, then tests it repeatedly, and releases the mutex in between.
+ * Only making communicators and shared memory blocks. */
 #ifndef COMM_MPI_IMPL_H
 #define COMM_MPI_IMPL_H
 
@@ -32,7 +33,7 @@ struct comm_state {
   MPI_Comm world;       /* for collectives of these ranks: a duplicate of MPI_COMM_WORLD, or a part
                          * of it */
   MPI_Comm ring;        /* another one, for signs of life; only in the state of all ranks */
-  pthread_mutex_t *mpi; /* held around every MPI call; that of all ranks */
+  pthread_mutex_t *mpi; /* held around every MPI call; `own` of the communicator of all ranks */
   pthread_mutex_t own;  /* the mutex itself, in the state of all ranks */
   struct watch watch;
   struct comm_scratch scratch; /* not used with one rank, which may have no state */

@@ -3,8 +3,8 @@
  *
  * Floor: comm; included by src/comm only.
  *
- * In a build without NCCL (nccl_none.c) gpus_open() returns ERR_DEVICE, and no other function here
- * is called. */
+ * In a build without NCCL (nccl_none.c) gpus_open() returns ERR_DEVICE, and of the other functions
+ * only gpus_close() is called. */
 #ifndef COMM_NCCL_H
 #define COMM_NCCL_H
 

@@ -17,7 +17,8 @@
 #include "comm/mpi_impl.h"
 
 enum { ALIGN = 64, PIECE = 1 << 30 };
-/* What MPI needs in addition; and Open MPI wants a twentieth of the folder to stay free. */
+/* BESIDE: bytes that MPI needs in addition.  1 / FREE_PARTS more than the memory is asked for,
+ * since Open MPI wants a twentieth of the folder to stay free. */
 enum { BESIDE = 1 << 20, FREE_PARTS = 19 };
 
 struct comm_shared_window {
@@ -82,7 +83,8 @@ static int window_make(struct comm *c, gidx bytes, struct comm_shared *s, char *
   return OK;
 }
 
-/* The memory of all ranks begins where the first rank's address is on a boundary. */
+/* The memory begins at the same offset on all ranks: where the first rank's address is a multiple
+ * of ALIGN. */
 static int room_agree(struct comm *c, char *base, gidx bytes, struct comm_shared *s)
 {
   struct {

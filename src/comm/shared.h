@@ -30,8 +30,8 @@ int comm_shared_check(const struct comm *c, gidx bytes);
 
 /* Share `bytes` bytes on each node; c is the communicator of all ranks.  Each rank calls
  * comm_shared_check() first.  ERR_MEMORY.  ERR_COMM: MPI itself failed; this status is not agreed,
- * and the job must end.  comm_shared_close() is safe on a zeroed struct.  Collective, as is the
- * next. */
+ * and the job must end.  comm_shared_close() is safe on a zeroed struct.  Collective, like
+ * comm_shared_close(). */
 int comm_shared_open(struct comm *c, gidx bytes, struct comm_shared *s);
 int comm_shared_close(struct comm *c, struct comm_shared *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A sign is one byte, sent and received by non-blocking calls, which are tested once per period of
- * the watchdog.  Waiting for the next sign is a step of the watchdog.  That also finds the library
- * hung, or its mutex held by a thread that hangs. */
+ * the watchdog.  Waiting for the next sign is a step of the watchdog.  So the watchdog also finds a
+ * library that hangs, or a thread that hangs while it holds the mutex. */
 #include "comm/watch.h"
 
 #include <stdio.h>
@@ -17,8 +17,8 @@ static void sign_expect(struct watch *w, char *sign, MPI_Request *expected)
   MPI_Irecv(sign, 1, MPI_CHAR, (w->rank + w->size - 1) % w->size, 0, w->ring, expected);
 }
 
-/* Send a sign unless the last one is still being sent, and receive all that have come; returns 1 if
- * there was one.  mail[2]: the sign that is sent, and the one received. */
+/* Send a sign, unless the last one is still being sent.  Receive all signs that have come; returns
+ * 1 if any has come.  mail[2]: the sign to send, and the received sign. */
 static int signs_exchange(struct watch *w, char *mail, MPI_Request *sent, MPI_Request *expected)
 {
   int done = 0, heard = 0;

@@ -102,7 +102,8 @@ int active_atoms(struct active *a, const float *atoms, idx k, const float *towar
   return device_put(a->device, &a->toward, 0, a->toward.bytes);
 }
 
-/* Score the rows, or what the entries leave of them (NULL: no entries). */
+/* Score the rows x.  With entries, x are residuals, and the score of each entry's atom adds its
+ * code back. */
 static int rows_score(struct active *a, const float *x, const struct train_entries *entries)
 {
   struct train_codes_job job = active_job(a, x);
@@ -170,8 +171,8 @@ static void lists_filter(void *self, gidx part)
   }
 }
 
-/* Entries of row i <- the first n of its list; if n > ACTIVE_MOST, the ACTIVE_MOST largest scores,
- * of equal ones the lower atom first. */
+/* Entries of row i <- the first n of its list.  If n > ACTIVE_MOST: the ACTIVE_MOST largest scores;
+ * of equal scores, the lower atom comes first. */
 static void row_trim(struct active *a, idx i, gidx from, gidx n)
 {
   const idx *index = (const idx *)a->list.host + from;
@@ -212,7 +213,7 @@ int active_cut(struct active *a, const struct batch_cut *cut, gidx ties)
   return OK;
 }
 
-/* The device's lists of a part of the rows <- their entries. */
+/* The lists, on the host, of a part of the rows <- their entries with the codes as values. */
 static void lists_give(void *self, gidx part)
 {
   const struct active *a = self;

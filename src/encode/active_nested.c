@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A block of atoms is solved as if it were a dictionary of its own.  What it leaves of the rows is
- * what the next block describes. */
+ * A block of atoms is solved as if it were a dictionary of its own.  The residuals of the rows are
+ * the rows of the next block. */
 #include "encode/active_nested.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static int others_put(struct active *a, struct train_entries *others)
   return device_put(dev, &a->value, 0, n * ITEM);
 }
 
-/* a->sorted <- the rows x less the atoms times these entries. */
+/* a->sorted <- the rows x minus the atoms times the codes of these entries. */
 static int others_subtract(struct active *a, const struct train_entries *others, const float *x,
                            const float *atoms)
 {
@@ -38,8 +38,9 @@ static int others_subtract(struct active *a, const struct train_entries *others,
   return device_train_scale(a->device, a->sorted.device, (gidx)a->n * a->p, -1);
 }
 
-/* Score the block's atoms for the rows in use.  An atom is scored by the row less the other atoms
- * of the block that the last pass chose.  `left` is what the last pass left of the rows. */
+/* Score the block's atoms for the rows in use.  An atom is scored on the row minus the block's
+ * other atoms that the last pass chose, times their codes.  `left` is what the last pass left of
+ * the rows. */
 static int block_score(struct active *a, idx end, const float *left, struct train_codes_job *job)
 {
   struct train_entries others;
@@ -57,7 +58,7 @@ static int block_score(struct active *a, idx end, const float *left, struct trai
   return a->relative || raise.entries ? device_train_raise(a->device, job, &raise) : OK;
 }
 
-/* Use what the entries leave of the rows as the rows of the next block. */
+/* The residuals of the rows become the rows of the next block. */
 static int level_next(struct active *a)
 {
   const struct gather_job rows = {&a->residual, a->place, a->n, a->p * ITEM, &a->level, 0};
@@ -66,7 +67,7 @@ static int level_next(struct active *a)
   return a->n ? device_gather(a->device, &rows) : OK;
 }
 
-/* Append the block's entries to those of the pass, as long as a row has room. */
+/* Append the block's entries to the entries of the pass, as long as a row has room. */
 static void entries_join(void *self, gidx part)
 {
   struct active *a = self;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Codes of rows on their active atoms.  Rows are grouped by length and padded with a zero atom, so
- * that the operations for supports of one length serve.  All rows of a length are solved at once,
- * since a GPU has room for thousands. */
+ * that the device's operation for supports of one length can be used.  All rows of a length are
+ * solved at once, since a GPU has room for thousands. */
 #include <string.h>
 
 #include "base/status.h"
@@ -9,8 +9,8 @@
 #include "encode/active_solve.h"
 
 enum {
-  FINE = 64,  /* up to so many entries a length is a multiple of ACTIVE_STEP */
-  COARSE = 32 /* beyond, it is a multiple of this: few rows are that long */
+  FINE = 64,  /* a length of at most FINE is a multiple of ACTIVE_STEP */
+  COARSE = 32 /* a longer one is a multiple of COARSE: few rows are that long */
 };
 static const gidx ITEM = (gidx)sizeof(float);
 

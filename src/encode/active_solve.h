@@ -25,13 +25,14 @@ static inline void active_parallel(struct active *a, void (*task)(void *self, gi
 
 /* The device's job for rows x[n][p], n = a->n, and all atoms. */
 struct train_codes_job active_job(const struct active *a, const float *x);
-/* Get the lists of the scores above the cut.  If there is no room, a->found says so, and
- * active_room_check() returns ERR_INTERNAL. */
+/* Get the lists of the scores above the cut, and of the first `ties` that equal it.  If there is no
+ * room, a->found is more than a->entries, and active_room_check() returns ERR_INTERNAL. */
 int active_lists_get(struct active *a, struct train_codes_job job, const struct batch_cut *cut,
                      gidx ties);
 int active_room_check(const struct active *a);
-/* Entries <- those of the lists; with a cut of all rows, only the entries that it takes; none when
- * there was no room for the lists. */
+/* Entries <- the entries of the lists, of each row the ACTIVE_MOST with the largest scores.  With a
+ * cut, only entries that the cut takes.  If there was no room for the lists, there are no
+ * entries. */
 void active_lists_take(struct active *a, const struct score_cut *cut);
 
 #endif

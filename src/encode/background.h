@@ -17,8 +17,8 @@ struct background_job {
   struct block_in_flight *merge;  /* NULL: none */
   struct block_in_flight *summed; /* block whose rows are summed; NULL: none */
   struct support_block counted;   /* this rank's share of the finished block; n = 0: nothing */
-  idx qualities;                  /* rows of the finished superblock, whose quality rank 0 adds; 0
-                                   * elsewhere */
+  idx qualities;                  /* rank 0: rows of the finished superblock, whose quality is to be
+                                   * added; other ranks: 0 */
 };
 
 /* Start the background worker on the lists of `other`, if they wait to be merged, and on

@@ -84,7 +84,8 @@ static int is_last(const struct encode *e, const struct block_in_flight *b)
   return b->entries_end == e->s;
 }
 
-/* Solve what was routed, and gather for the group what the next round routes. */
+/* Solve the codes of the supports so far.  Before another round, give the group the residuals,
+ * which the round routes. */
 static int block_advance(struct encode *e, struct block_in_flight *b)
 {
   int last = is_last(e, b);

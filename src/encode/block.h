@@ -30,12 +30,13 @@ struct block_in_flight {
   struct buffer *rows;      /* borrowed: float [block][p] all rows of the block */
   struct buffer residual;   /* float [block][p], rounds > 1 */
   struct buffer lists;      /* struct entry [block][top_k] of this rank's tiles */
-  struct buffer power;      /* idx [block] of the round's rows of frames (N.2) */
+  struct buffer power;      /* frames: idx [block] route_power() of the rows of the round */
   struct buffer received;   /* struct entry [size][share][top_k], size > 1 */
   struct buffer slot;       /* idx [share][s] positions of the support's atoms in the table */
   struct buffer state;      /* [share] blocks of device_codes_state_bytes(), rounds > 1 */
   struct atom_table *table; /* borrowed */
-  real *ended;              /* [sum blocks that may end in it][2][columns of this rank] */
+  real *ended;              /* chains of the sum blocks that end in the block (statistics.h):
+                             * [..][2][columns of this rank] */
   idx *chosen;              /* [block][s] supports so far of all rows of the block, rounds > 1 */
   idx *atoms;               /* [share][s] supports of this rank's rows */
   float *score;             /* [share][s] */
@@ -44,16 +45,19 @@ struct block_in_flight {
   float *out_score, *out_codes; /* written, with the same rows */
 };
 
-/* Bring a block from its merged lists to its next routing.  Its codes are solved.  After the last
- * round the results go to rank 0, and the block of the next superblock begins, if there is one.  A
- * failure in one group becomes known to all here.  Collective. */
+/* Bring a block from its merged lists to its next routing: its codes are solved on the lists.
+ * After the last round the results go to the ranks that write them, and the block of the next
+ * superblock begins, if there is one.  Here all groups learn of a failure in one group.
+ * Collective. */
 int block_cycle(struct encode *e, struct block_in_flight *b);
 
-/* Begin the next round that adds atoms.  A new block is before its first round.  Not collective. */
+/* Begin the next round that adds atoms.  For a new block this is the first round.  Not
+ * collective. */
 void block_round_next(struct encode *e, struct block_in_flight *b);
 
-/* If the next superblock begins with a sum block: the reasons to stop before it, as bits, that this
- * rank knows; else 0.  Not collective. */
+/* The reasons, as bits, to stop before the next superblock, as far as this rank knows.  Always 0
+ * before the first superblock, after the last one, and where a superblock does not begin a sum
+ * block.  Not collective. */
 uint64_t encode_stop_asked(const struct encode *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hashes of inputs that need not be read otherwise: is an existing result of these inputs?
+ * Hashes of inputs, which tell whether an existing result was made from them.
  *
  * Floor: encode. */
 #ifndef ENCODE_CONTENT_H

@@ -20,7 +20,7 @@ const struct row_source *encode_whole(const struct encode_task *task)
 }
 
 /* e->shift <- the column shifts of the metrics.  Rank 0 reads the first rows in the files worker
- * and broadcasts the shifts.  After a failure that thread may still write to x, so x is then not
+ * and broadcasts the shifts.  After a failure the files worker may still write to x, so x is not
  * freed. */
 static int shift_find(struct encode *e)
 {
@@ -55,8 +55,8 @@ int encode_confirm_poll(struct encode *e)
   return e->confirmer.state && !worker_is_busy(&e->confirmer) ? encode_confirm_wait(e) : OK;
 }
 
-/* Route all blocks.  If only one block is in flight, every second pass of the loop routes nothing
- * and merges its lists. */
+/* Route all blocks.  If only one block is in flight, every second pass of the loop routes nothing,
+ * and merges the lists of that block. */
 static int blocks_run(struct encode *e)
 {
   struct block_in_flight *b = &e->in_flight[0], *other = &e->in_flight[1];
@@ -358,8 +358,9 @@ static int workers_start(struct encode *e)
   return worker_start(&e->files, dictionary_read, e);
 }
 
-/* If all ranks are on one machine, and have enough threads to read as fast as MPI would send what
- * another rank has read, each rank reads all: the file still comes to the machine only once. */
+/* Should each rank read all tiles?  Yes if all ranks are on one machine and each has at least
+ * LEAST_THREADS threads: then reading is as fast as sending by MPI, and the file still comes to the
+ * machine only once. */
 static int reading_choose(struct encode *e)
 {
   enum { LEAST_THREADS = 4 };
@@ -385,8 +386,8 @@ static int dictionary_confirm(void *argument)
   return e->task->atoms->confirm(e->task->atoms->self);
 }
 
-/* Rank 0 compares the hash of all atoms while the others route, since this takes longer than
- * reading.  The job waits for the hash before it has a result. */
+/* The confirmer of rank 0 compares the hash of all atoms while all ranks route, since this takes
+ * longer than reading.  The job waits for the hash before it has a result. */
 static int confirm_start(struct encode *e)
 {
   if (e->c->rank || !e->task->atoms->confirm) return OK;
@@ -425,7 +426,7 @@ int encode_open(struct encode *e)
   return comm_agree(e->c, confirm_start(e));
 }
 
-/* Note for the report what ran where; the device is about to be closed. */
+/* Note the device for the report, before it is closed. */
 static void device_note(struct encode *e)
 {
   struct encode_result *r = e->result;

@@ -10,8 +10,8 @@
  * - each rank reads its share of the block, and the group gathers the block;
  * - each rank scores the block on its own part of the dictionary, and sends each row's list to the
  *   rank that read the row;
- * - this rank merges the lists, solves the codes, and sends them to rank 0, which writes them; if
- *   each group is one rank, every rank may write.
+ * - that rank merges the lists of its rows, solves the codes, and sends them to rank 0, which
+ *   writes them; if each group is one rank, every rank may write.
  *
  * Further rounds (N.3r) do the same with residuals instead of rows.  Two blocks are in flight: the
  * lists of one are merged while the other is routed and the rows of a third are read.  Sums over
@@ -49,21 +49,21 @@ struct encode_task {
   int by_ranks;                    /* each group is one rank, and gives the sink whole sum blocks of
                                     * its own */
   /* Supports come from an imported encoder (N.24).  NULL: rows are routed, and codes solved.  The
-   * encoder's matrix comes from `weights`; encoder->weights is NULL.  Then each group is one rank,
-   * rounds and codes are 1, and a row has at most min(top_s, K) atoms. */
+   * encoder's matrix comes from `weights`; encoder->weights is NULL.  With an encoder each group is
+   * one rank, rounds and codes are 1, and a row has at most min(top_s, K) atoms. */
   const struct encoder *encoder;
   const struct atom_source *weights;
   /* With an encoder: a mean number of codes per row is wanted (N.58).  If cuts->n is 0, the job
    * first finds the cuts from all rows.  NULL: none. */
   struct score_cuts *cuts;
   int solves; /* with an encoder: codes are solved on its supports (N.24k); 0: its own codes */
-  uint64_t encoder_hash; /* that the encoder must have; 0: any */
+  uint64_t encoder_hash; /* hash that the encoder must have; 0: any */
   idx top_s;             /* 1 .. min(MAX_TOP_S, K) */
   idx rounds;            /* >= 1 */
   int groups;            /* of equal size; 0: one group */
   idx tile, block;       /* with several groups a block is whole sum blocks: encode_block_whole() */
   idx threads;
-  const char *device, *variant; /* as struct device_options */
+  const char *device, *variant; /* as in struct device_options */
   int is_endless;               /* rows come without end, so that a GPU always pays */
   const char *kernels, *filter;
   int codes; /* codes are solved; needed when rounds > 1 */
@@ -72,7 +72,7 @@ struct encode_task {
   real rho;
   idx max_cosine;      /* largest K for which the decoder cosine is computed */
   gidx sink_first;     /* row of the sink that is row 0 of `rows` */
-  int no_cosine;       /* the decoder cosine is left out: the part that has row 0 has it */
+  int no_cosine;       /* the decoder cosine is left out: the part with row 0 has it */
   uint64_t dictionary; /* hash that the dictionary must have; 0: any */
   struct stops stops;  /* asked between superblocks that end with a sum block */
   struct stops wishes; /* asked while cuts are found; has no time limit, since a resumed run would
@@ -124,7 +124,8 @@ struct encode_memory {
   gidx lists;   /* lists, supports and scores */
   gidx codes;   /* codes, their states, quality and column sums */
   gidx places;  /* which atoms each table of fetched atoms has */
-  gidx fetched; /* fetched atoms at most, and those that other ranks ask for; in forecasts only */
+  gidx fetched; /* fetched atoms at most, and the atoms that other ranks ask for; in forecasts
+                 * only */
   gidx host;    /* part of all this that is in host memory; in forecasts only */
   gidx device;  /* part that is in GPU memory, 0 on a CPU; in forecasts only */
 };
@@ -159,7 +160,7 @@ int encode_memory_check(const struct encode_task *task, struct comm *c);
 double encode_work(const struct encode_task *task);
 
 /* The rows per block when `block` is 0: enough to keep the device busy, few enough for memory.  The
- * result does not depend on it. */
+ * result of the job does not depend on this number. */
 idx encode_block_rows(const struct encode_task *task, int ranks);
 /* The block size that is used when `block` is asked for: with several groups, whole sum blocks, at
  * least one. */
@@ -180,10 +181,11 @@ int encode_sample(const struct row_source *rows, uint64_t *hash);
  * `mean` unless it is NULL.  ERR_INPUT when a value is not finite.  Not collective. */
 int encode_shift(const struct row_source *rows, const real *mean, real *shift);
 
-/* Collective; the same status on every rank. */
+/* Encode all rows of the task, or those before a stop.  encode_free() frees the result.
+ * Collective; the same status on every rank. */
 int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result);
-/* Rank 0: join the result with that of the rows before it, whose part and density[K] are given.
- * Not collective. */
+/* Rank 0: join the result with the result of the rows before them, of which `before` is the part
+ * and density[K] the density.  Not collective. */
 int encode_join(const struct encode_task *task, const struct encode_part *before,
                 const gidx *density, struct encode_result *result);
 void encode_free(struct encode_result *result);

@@ -11,7 +11,8 @@
  * - the confirmer compares the hash of the dictionary;
  * - the background worker merges, counts and sums, and uses no file.
  *
- * Of a GPU these four use only what device/preprocess.h lets them use. */
+ * Of the device these four use only what device/device.h and device/preprocess.h allow to other
+ * threads. */
 #ifndef ENCODE_ENCODE_IMPL_H
 #define ENCODE_ENCODE_IMPL_H
 
@@ -37,8 +38,8 @@ struct encode {
   struct encode_result *result;
   struct device device;
   struct shard shard;
-  struct atom_table tables[BLOCKS_IN_FLIGHT]; /* one per block if rounds > 1, else both use the
-                                               * first */
+  struct atom_table tables[BLOCKS_IN_FLIGHT]; /* one per block if rounds > 1; otherwise both blocks
+                                               * use the first */
   struct statistics statistics;
   struct worker files, writer, background, confirmer;
   struct file_job file_job;
@@ -64,7 +65,7 @@ struct encode {
   gidx next, read;               /* first row of the next superblock, and of the next reading */
   gidx begun, readings;          /* blocks so far */
   uint64_t terms[ROW_BUFFERS];   /* hash terms of the rows in each buffer */
-  gidx finished_rows;            /* of blocks whose results were gathered */
+  gidx finished_rows;            /* of superblocks whose results were gathered */
   struct support_block finished; /* to be written by this rank; n = 0: nothing */
 };
 
@@ -83,18 +84,20 @@ int encode_rows_made(const struct row_source *rows, const struct device *dev);
 /* Rows of the superblock that begins at this row.  A superblock ends with a sum block if it can, so
  * that the rows done so far may be a part. */
 idx encode_superblock_at(const struct encode *e, gidx row);
-/* first, count <- the run of a superblock of n rows that is a group's block.  Several groups get
- * whole sum blocks, as evenly as possible.  The second function gives a rank's share of its group's
- * block. */
+/* first, count <- which rows of a superblock of n rows are the group's block.  Several groups get
+ * whole sum blocks, as evenly as possible.  encode_rank_partition() gives a rank's share of its
+ * group's block. */
 void encode_group_partition(const struct encode *e, gidx n, int group, gidx *first, gidx *count);
 void encode_rank_partition(const struct encode *e, gidx n, int rank, gidx *first, gidx *count);
 
-/* Set the state before anything is opened; and what the device will be asked for. */
+/* encode_init() sets the state before anything is opened.  encode_device_options() tells what the
+ * device will be asked for. */
 void encode_init(struct encode *e, const struct encode_task *task, struct comm *c,
                  struct encode_result *result);
 struct device_options encode_device_options(const struct encode *e);
-/* Open the device with the dictionary on it; then compute the dictionary's hash.  encode_end()
- * frees the device, all memory except the result's, and e itself.  Collective. */
+/* encode_open() opens the device with the dictionary on it.  encode_dictionary_name() computes the
+ * dictionary's hash; ERR_INPUT if the task names another hash.  encode_end() frees the device, all
+ * memory except the result's, and e itself.  All are collective. */
 int encode_open(struct encode *e);
 int encode_dictionary_name(struct encode *e);
 int encode_end(struct encode *e);

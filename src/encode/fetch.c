@@ -64,7 +64,7 @@ static int exchange_alloc(const struct comm *c, struct device *device, struct bu
   return c->gpus ? buffer_alloc_device(device, b, bytes) : buffer_alloc(device, b, bytes);
 }
 
-/* Let the table hold count atoms; keep those that are there. */
+/* Make room in the table for `count` atoms.  The atoms in it stay. */
 static int table_grow(struct atom_table *table, const struct comm *c, struct device *device,
                       gidx count, gidx unit)
 {
@@ -121,7 +121,8 @@ static void slots_assign(const struct shard *t, struct atom_table *table,
     }
 }
 
-/* Copy this rank's tiles to the device, unless too little memory would be left there. */
+/* Copy this rank's tiles to the device.  If that leaves too little memory on the device, set
+ * t->from_host instead. */
 static int local_copy(struct shard *t, struct device *device)
 {
   gidx bytes = t->held * atom_bytes(t);
@@ -162,8 +163,8 @@ static int host_gather(const struct shard *t, struct device *device, const idx *
   return device_put(device, to, at * unit, count * unit);
 }
 
-/* Memory for the atoms that others ask for: what is expected, or if that is not enough, a quarter
- * more than this request, unless memory is short. */
+/* Memory for the atoms that others ask for.  It is t->expected atoms, or a quarter more than this
+ * request if that is not enough.  If memory is short, it is this request alone. */
 static int outgoing_alloc(struct shard *t, const struct comm *c, struct device *device, gidx bytes)
 {
   gidx capacity, expected = t->expected * atom_bytes(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Single atoms, brought from the ranks that hold them to those that need them.
+ * Single atoms, brought from the ranks that hold them to the ranks that need them.
  *
  * Floor: encode.
  *
@@ -15,12 +15,15 @@ struct atom_table {
   struct buffer atoms; /* float [used][d][p], on the device side */
   idx used;
   gidx capacity, max;  /* max: atoms that it may keep; a single fetch may need more */
-  gidx expected;       /* room for this many is taken at the first fetch; 0: as atoms come */
-  idx *place;          /* [k] position of each atom in the table; negative: not there */
+  gidx expected;       /* room for this many is taken at the first fetch; 0: room grows as atoms
+                        * come */
+  idx *place;          /* [k] position of each atom in the table; negative: it is not in the
+                        * table */
   idx *fetched;        /* [used] the atoms in the table, in order */
   idx *counts;         /* [workers] number of atoms asked of each rank */
   idx *asked, *ones;   /* [workers] number of atoms that each rank asks for; ones */
-  idx *names, *theirs; /* names of the atoms that this rank asks for, and that all ask of it */
+  idx *names, *theirs; /* names of the atoms that this rank asks for; and of the atoms that all
+                        * ranks ask it for */
 };
 
 /* Entries from .. to - 1 of each of n rows name the requested atoms.  Earlier entries already have
@@ -38,9 +41,10 @@ int table_init(struct atom_table *table, const struct shard *t, struct arena *ar
                gidx request);
 void table_free(struct atom_table *table, struct device *device); /* while the device is open */
 
-/* On a dry device: grow `count` tables to what is expected, or else to all that they may keep, and
- * the buffer of outgoing atoms to t->expected, or else `asked`.  If nothing is expected, this is
- * the most memory that fetching takes. */
+/* On a dry device: grow `count` tables and the buffer of outgoing atoms to the numbers of atoms
+ * that they expect.  A table that expects none grows to table->max atoms.  If t->expected is 0, the
+ * buffer grows to `asked` atoms.  If nothing is expected, this is the most memory that fetching
+ * takes. */
 int fetch_dry(struct shard *t, struct atom_table *tables, int count, const struct comm *c,
               struct device *device, gidx asked);
 
@@ -55,8 +59,8 @@ int table_fetch(struct shard *t, struct atom_table *table, struct comm *c, struc
 int table_atoms(const struct shard *t, const struct atom_table *table, struct device *device,
                 struct buffer *atoms);
 
-/* Release all slots given so far.  The atoms stay, unless the table may grow beyond what it may
- * keep: until the next release at most `coming` atoms are fetched.  Not collective. */
+/* Release all slots given so far.  At most `coming` atoms are fetched until the next release.  The
+ * atoms stay if the table can then have no more than table->max.  Not collective. */
 void table_release(struct atom_table *table, const struct shard *t, gidx coming);
 
 #endif

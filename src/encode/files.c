@@ -131,7 +131,7 @@ int files_start(struct encode *e)
   e->read += n;
   e->finished.n = 0;
   if (team_spare() == 1) return worker_start(&e->files, both_run, &e->file_job);
-  /* In the first call only, on whose status all ranks agree. */
+  /* The writer is opened in the first call; all ranks agree on the status of that call. */
   if (!e->writer.state) TRY(worker_open(&e->writer));
   if (e->file_job.write.n > 0) TRY(worker_start(&e->writer, write_run, &e->file_job));
   return worker_start(&e->files, read_run, &e->file_job);

@@ -25,8 +25,9 @@ struct file_job {
   uint64_t *rows_terms;          /* <- hash terms of the rows that are read */
 };
 
-/* Let them write what is finished and read this rank's share of the next superblock; then wait for
- * them.  Returns this rank's status, that of writing if both fail.  Not collective. */
+/* files_start() lets the threads write the finished block, and read this rank's share of the next
+ * superblock.  files_wait() waits for both.  It returns this rank's status; if both fail, the
+ * status of writing.  Not collective. */
 int files_start(struct encode *e);
 int files_wait(struct encode *e);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For each superblock, ranks read and describe their rows, agree, and send their entries to rank 0.
- * Rank 0 receives and writes one rank's entries at a time, so that it holds those of two ranks at
- * most. */
+ * For each superblock, ranks read and describe their rows, agree on a status, and send their
+ * entries to rank 0.  Rank 0 receives and writes one rank's entries at a time, so that it holds the
+ * entries of two ranks at most. */
 #include "encode/imported.h"
 
 #include <string.h>
@@ -52,7 +52,8 @@ static int results_alloc(struct encode *e)
   return OK;
 }
 
-/* Memory for the rows as read and less the mean; the device gets those that the encoder takes. */
+/* Memory for the rows as read and for the rows less the mean.  The encoder takes one of the two,
+ * which is also on the device. */
 static int rows_alloc(struct encode *e)
 {
   struct imported *m = &e->imported;
@@ -78,7 +79,8 @@ static int solving_alloc(struct encode *e)
 }
 
 /* Rows are described in pieces.  There is room for all scores of a piece as entries.  On a GPU
- * pieces are larger: as a rule their entries still fit. */
+ * pieces are larger, since few scores become entries; a piece whose entries do not fit is
+ * halved. */
 static int active_alloc(struct encode *e)
 {
   const struct encode_task *t = e->task;
@@ -236,8 +238,8 @@ static int active_find(struct encode *e)
   return OK;
 }
 
-/* Find supports and codes of this rank's rows.  *key orders failures: that of the lowest row is
- * reported. */
+/* Find supports and codes of this rank's rows.  *key orders failures: the failure of the lowest row
+ * is reported. */
 static int supports_find(struct encode *e, gidx *key)
 {
   struct imported *m = &e->imported;
@@ -355,7 +357,7 @@ static int rows_describe(struct encode *e, gidx *key)
   return OK;
 }
 
-/* Rank 0: write the rows of a rank; lengths[n] are theirs. */
+/* Rank 0: write the rows of a rank; lengths[n]: the number of entries of each row. */
 static int entries_write(struct encode *e, const struct entry_list *l, gidx first, idx n,
                          const idx *lengths)
 {
@@ -449,7 +451,8 @@ static int superblock_finish(struct encode *e, gidx superblock_first, idx superb
   return status;
 }
 
-/* Handle the superblock that begins at a row.  Returns this rank's status of writing. */
+/* Handle the superblock that begins at a row.  A failure to read or encode is returned on all
+ * ranks, a failure to write on rank 0 alone. */
 static int repeat_run(struct encode *e, gidx superblock_first, idx superblock_rows)
 {
   struct imported *m = &e->imported;

@@ -5,8 +5,8 @@
  * Floor: encode; included by src/encode only.
  *
  * Each rank is a group of its own: it has the whole matrix and all atoms, and takes whole sum
- * blocks.  The device holds the matrix instead of the dictionary, and finds supports and codes.
- * Their quality is computed by host threads, whatever the device is. */
+ * blocks.  The device holds the matrix, finds supports, and solves codes.  It holds the atoms only
+ * if it solves codes.  The quality of codes is computed by host threads, whatever the device is. */
 #ifndef ENCODE_IMPORTED_H
 #define ENCODE_IMPORTED_H
 
@@ -28,7 +28,7 @@ struct imported {
   struct active active;     /* of an encoder of that kind */
   struct encoder by;        /* what finds the supports: the task's encoder, or one with its cut */
   float *threshold;         /* [k] of `by`, with a cut */
-  struct key_window window; /* for finding the cuts, as own_bins is */
+  struct key_window window; /* for finding the cuts, like own_bins */
   gidx *own_bins;
   float *raw, *x;              /* [block][p] this rank's rows, as read and less the mean */
   struct device host;          /* a CPU, for qualities; not opened if e->device is one */
@@ -38,21 +38,22 @@ struct imported {
   real *ended;                 /* [sum blocks that may end in it][2][p] */
   gidx *counts;                /* [size] entries of each rank */
   idx n;                       /* rows of this rank's block */
-  gidx first;                  /* the first of them, of the task's rows */
+  gidx first;                  /* number of the first of these rows among the task's rows */
   struct entry_list mine, theirs;
   uint64_t terms; /* hash terms of the weights that this rank read (model/identity.h) */
 };
 
-/* The memory of such a job, instead of that of routing; like encode_alloc(). */
+/* Allocate the memory of such a job, in place of the memory for routing; otherwise like
+ * encode_alloc(). */
 int imported_alloc(struct encode *e, struct encode_memory *m);
 /* Read and check this rank's part of the matrix, in the files worker. */
 int imported_read(struct encode *e);
-/* Broadcast the parts to all ranks, and compare the encoder's hash.  status: of reading.
- * Collective. */
+/* Give every rank the parts of all ranks, and compare the encoder's hash.  status: this rank's, of
+ * reading.  Collective. */
 int imported_broadcast(struct encode *e, int status);
 /* Handle all rows.  Collective. */
 int imported_run(struct encode *e);
-/* Free the arrays that grew; before the arena is freed. */
+/* Free the arrays that grew.  Call it before the arena is freed. */
 void imported_free(struct encode *e);
 
 #endif

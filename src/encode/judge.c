@@ -19,7 +19,7 @@ struct judge {
   const struct evaluate_task *task;
   float *x;              /* [ROW_BLOCK][p] */
   idx n;                 /* rows of the block */
-  struct supports block; /* theirs */
+  struct supports block; /* supports of these rows */
   const float **vectors; /* of each entry's frame */
   gidx vectors_capacity; /* frames */
   struct row_quality *quality;

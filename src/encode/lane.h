@@ -13,8 +13,9 @@
 struct lane; /* lane.c */
 
 /* Open the device with the dictionary on it.  Of task->rows only p and n are used; n and
- * task->block are the most rows of a call.  The task and c, which has one rank, are borrowed until
- * lane_close().  ERR_INPUT when an atom is not of unit norm; otherwise as encode_run(). */
+ * task->block are the largest number of rows of a call.  The task and c, which has one rank, are
+ * borrowed until lane_close().  ERR_INPUT when an atom is not of unit norm; otherwise as
+ * encode_run(). */
 int lane_open(struct lane **lane, const struct encode_task *task, struct comm *c);
 
 /* The hash of the dictionary, as in results. */
@@ -27,9 +28,9 @@ float *lane_rows(struct lane *lane, int slot);
 /* Subtract the task's mean from rows first .. first + n - 1 of a slot. */
 void lane_center(struct lane *lane, int slot, gidx first, gidx n);
 
-/* Copy rows first .. first + n - 1 of a slot, which are less the mean, to the device.  They must be
- * finite, with norms up to LANE_NORM: then no score overflows, even of frames of MAX_FRAME vectors.
- * Another thread may call this while lane_pass() computes with other slots. */
+/* Copy rows first .. first + n - 1 of a slot to the device.  The mean must have been subtracted.
+ * The rows must be finite, with norms up to LANE_NORM: then no score overflows, even of frames of
+ * MAX_FRAME vectors.  Another thread may call this while lane_pass() computes with other slots. */
 #define LANE_NORM 1e37
 int lane_put(struct lane *lane, int slot, gidx first, gidx n);
 /* A GPU can also copy rows from the caller's memory, x[n][p].  Any thread may pin that memory. */
@@ -51,13 +52,13 @@ int lane_is_free(const struct lane *lane);
 /* Route; first begin a block of n rows of a slot, unless n is 0. */
 int lane_pass(struct lane *lane, int slot, idx n);
 
-/* All passes of the first n rows of slot 0, which were put there.  No other block may be in
- * flight. */
+/* All passes of the first n rows of slot 0, after lane_put().  No other block may be in flight. */
 int lane_run(struct lane *lane, idx n, struct support_block *out);
 struct row_quality *lane_quality(struct lane *lane);
 
-/* The kind of the device; its instruction set or GPU name; and the decoder cosine of the atoms, NaN
- * if there are more than task->max_cosine. */
+/* lane_device(): the kind of the device.  lane_variant(): its instruction set, or the name of the
+ * GPU.  lane_cosine(): the decoder cosine of the atoms; NaN if there are more than
+ * task->max_cosine. */
 const char *lane_device(const struct lane *lane);
 const char *lane_variant(const struct lane *lane);
 int lane_cosine(struct lane *lane, real *cosine);

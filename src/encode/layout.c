@@ -45,7 +45,7 @@ gidx encode_bytes(const struct encode *e)
          imax(e->device.planned_host, e->device.planned_device);
 }
 
-/* The bytes of these that are in host memory. */
+/* The part of encode_bytes() that is in host memory. */
 static gidx encode_host_bytes(const struct encode *e)
 {
   int gpu = strcmp(e->device.kind, "cpu") != 0;
@@ -153,8 +153,8 @@ static gidx max_kept(const struct encode *e, int tables, gidx held)
   return imin(request + imax(left / (tables * atom), 0), e->task->atoms->k);
 }
 
-/* The different atoms that `rows` rows of s atoms ask for if all atoms are equally likely, and 2 %
- * more for chance.  If some atoms are used more than others, there are fewer. */
+/* How many different atoms `rows` rows of s atoms ask for if all atoms are equally likely, and 2 %
+ * more for chance.  If some atoms are used more than others, the number is smaller. */
 static gidx atoms_expected(const struct encode *e, gidx rows, idx s)
 {
   gidx k = e->task->atoms->k;
@@ -163,7 +163,8 @@ static gidx atoms_expected(const struct encode *e, gidx rows, idx s)
 }
 
 /* On CPUs a table takes its memory at the first fetch, so that it is never copied into a longer one
- * and a plan knows its size.  On a GPU, whose free memory is not known here, it grows. */
+ * and a plan knows its size.  On a GPU, whose free memory is not known here, a table grows as atoms
+ * come. */
 static void fetched_expect(struct encode *e, int tables)
 {
   const struct encode_task *t = e->task;

@@ -14,7 +14,7 @@ int encode_alloc(struct encode *e, struct encode_memory *m);
 /* Bytes held so far in arenas and buffers.  The two sides of a GPU's buffers are counted once. */
 gidx encode_bytes(const struct encode *e);
 
-/* Free the buffers; before the device is closed. */
+/* Free the buffers.  Call it before the device is closed. */
 void buffers_free(struct encode *e);
 
 #endif

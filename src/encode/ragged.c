@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are counted by their length; those of one length are copied side by side, solved, and their
- * codes copied back. */
+ * Rows are sorted by length.  Rows of one length are copied side by side and solved, and their
+ * codes are copied back. */
 #include "encode/ragged.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ static int rows_put(struct ragged *w, const struct ragged_job *job, const idx *r
   return device_put(w->device, &w->slots, 0, (gidx)n * m * (gidx)sizeof *slots);
 }
 
-/* Copy their codes and quality from the device. */
+/* Copy the codes and quality of these rows from the device. */
 static int rows_get(struct ragged *w, const struct ragged_job *job, const idx *row, idx n, idx m)
 {
   const float *codes = w->codes.host;

@@ -33,7 +33,7 @@ struct ragged_job {
                                 * number */
   const idx *atoms;            /* entries: supports; the atoms of a row differ */
   float *codes;                /* entries, written: rounded once */
-  struct row_quality *quality; /* [n], written, from the rounded codes; NULL */
+  struct row_quality *quality; /* [n], written, from the rounded codes; NULL: not wanted */
   const struct buffer *table;  /* float [..][p]: the atoms, on the device */
   real rho;
 };

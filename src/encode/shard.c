@@ -49,7 +49,8 @@ int shard_alloc(struct shard *t)
   return arena_alloc(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms);
 }
 
-/* The run of slots that a rank hashes, of those that several ranks hold. */
+/* The run of slots that rank `rank` of t->like hashes.  All ranks of t->like hold the same
+ * slots. */
 static void slots_partition(const struct shard *t, int rank, gidx *first, gidx *count)
 {
   comm_partition(t->held, t->like ? t->like->size : 1, rank, first, count);
@@ -125,7 +126,8 @@ static gidx pieces_cut(const struct shard *t, gidx begin, gidx end, int is_own, 
   return count;
 }
 
-/* The pieces of all that this rank reads, in order. */
+/* list <- the pieces of all slots that this rank reads, unless list is NULL.  Returns how many
+ * there are. */
 static gidx pieces_list(const struct shard *t, struct piece *list)
 {
   gidx first, end, count = 0;

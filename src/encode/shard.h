@@ -16,15 +16,16 @@ struct shard {
   idx rank, d, p;
   idx held;               /* atoms of this rank */
   float *atoms;           /* [held][d][p] */
-  struct buffer copy;     /* float [held][d][p] the same on the device, unless it keeps them in that
-                           * form anyway */
+  struct buffer copy;     /* float [held][d][p] the same on the device; empty if the device keeps
+                           * this form of them itself */
   int from_host;          /* there is no memory for the copy: fetched atoms come from the host */
   struct buffer outgoing; /* atoms that other ranks asked for */
-  gidx expected;          /* room for this many is taken at first; 0: as atoms come */
+  gidx expected;          /* `outgoing` begins with room for this many; 0: it grows with the
+                           * requests */
   const struct atom_source *source; /* borrowed; used while reading */
   int normalize;
   const struct comm *like; /* borrowed: the ranks that hold the same tiles; NULL: none does */
-  int reads_all;  /* each of these ranks reads all tiles: faster than sending what others read */
+  int reads_all;  /* each rank of `like` reads all tiles, if that is faster than exchanging them */
   gidx key;       /* first atom of the piece that was read last */
   uint64_t terms; /* hash terms of the atoms as they were read (model/identity.h) */
   struct arena arena;
@@ -45,11 +46,11 @@ int shard_load(struct shard *t, struct comm *c, const struct atom_source *source
  * - shard_alloc() takes memory for it, or counts it if t->arena is dry;
  * - shard_read() reads;
  * - shard_put() makes the status common to the ranks of c, exchanges tiles among the ranks of
- *   `like`, and puts them on the device unless that is NULL.  Collective.
+ *   `like`, and puts them on the device unless `device` is NULL.  Collective.
  *
  * t->like, set before the reading, are the ranks that hold the same tiles.  Each of them reads and
  * hashes a run of the slots, so that every atom is read once.  With t->reads_all, which must be the
- * same on all of them, each reads all slots. */
+ * same on all ranks of `like`, each of them reads all slots. */
 void shard_init(struct shard *t, const struct comm *c, const struct atom_source *source, idx width,
                 int normalize);
 int shard_alloc(struct shard *t);

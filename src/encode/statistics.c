@@ -95,7 +95,7 @@ static void columns_scatter(const struct statistics *s, const real *values, int 
   }
 }
 
-/* Push the sum block that ends here: number `block` of those in chains. */
+/* Push the sum block that ends here.  It is number `block` of the sum blocks in chains. */
 static void block_push(struct statistics *s, const struct chains *chains, gidx block)
 {
   const real *values = chains->values;

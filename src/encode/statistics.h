@@ -23,7 +23,7 @@ struct statistics {
   idx p, first, count; /* columns; this rank sums columns first .. first + count - 1 */
   const real *shift;   /* [p] the column's shift, k_c in doc/numerics.md; borrowed */
   gidx n, first_block; /* rows, and the number of their first sum block */
-  int threads;         /* that add rows: 1, unless set after statistics_init() */
+  int threads;         /* number of threads that add rows: 1, unless set after statistics_init() */
   real *chain;         /* [2][count] of the sum block in progress: of x - k_c and (x - k_c)^2 */
   /* On rank 0: */
   real *joined;           /* [2 p + 2] chains of a sum block: columns, then errors and cosines */

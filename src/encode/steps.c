@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Each step measures its time.  All run on the main thread, in the same order on every rank.  A
  * failure of one rank alone is recorded in its group (comm/failure.h).  The ranks continue until
- * the agreement after the routing, or that of all ranks in block_cycle(). */
+ * the agreement after the routing, or until the agreement of all ranks in block_cycle(). */
 #include "encode/steps.h"
 
 #include <string.h>
@@ -31,7 +31,8 @@ int step_allgather(struct encode *e, struct block_in_flight *b, struct buffer *r
   return OK;
 }
 
-/* A score is not finite; of several, that of the lowest row is reported. */
+/* Record a score that is not finite.  Of several such scores, the one of the lowest row is
+ * reported. */
 static void bad_score_record(struct encode *e, const struct block_in_flight *b, gidx row, idx atom)
 {
   gidx key = ((b->first - b->superblock_first + row) << 31) + atom;
@@ -159,7 +160,11 @@ static void results_keep(const struct encode *e, const struct block_in_flight *b
 
 int step_gather(struct encode *e, struct block_in_flight *b)
 {
-  enum { WRITTEN = 3, ALL = 5 }; /* numbers of parts; first those that are written to the file */
+  enum {
+    WRITTEN = 3,
+    ALL = 5
+  }; /* numbers of parts; the first WRITTEN parts are written to the
+                                  * file */
   int first = e->task->by_ranks ? WRITTEN : 0, end = e->task->codes ? ALL : WRITTEN - 1;
   struct phase *phase = &e->result->phases[PHASE_GATHER];
   phase_begin(phase);

@@ -25,7 +25,7 @@ int step_alltoallv(struct encode *e, struct block_in_flight *b);
 int step_fetch(struct encode *e, struct block_in_flight *b);
 
 /* Solve the codes of this rank's rows on their first entries_end atoms.  After the last round codes
- * and quality are on the host; before it the residual is on the device. */
+ * and quality are on the host.  After an earlier round the residual is on the device. */
 void step_codes(struct encode *e, struct block_in_flight *b, int last);
 
 /* e->counts <- how many values of chains each rank sends, for the sum blocks that end in a
@@ -33,7 +33,8 @@ void step_codes(struct encode *e, struct block_in_flight *b, int last);
  * collective. */
 int step_ended_count(struct encode *e, gidx first, idx n);
 
-/* Send supports, scores and codes to the ranks that write them, and what metrics need to rank 0. */
+/* Send supports, scores and codes to the ranks that write them, and the data for the metrics to
+ * rank 0. */
 int step_gather(struct encode *e, struct block_in_flight *b);
 
 #endif

@@ -23,9 +23,9 @@ struct tally_rows {
   struct row_quality *quality; /* [n] */
 };
 
-/* Begin the result of a task.  The task and its sink are borrowed.  Its rows begin a sum block of
- * the whole; it has codes and no encoder.  Reads the first rows.  *result may be used after
- * tally_close(), and is freed by encode_free(). */
+/* Begin the result of a task.  The task and its sink are borrowed.  The task's rows begin a sum
+ * block of the whole.  The task has codes and no encoder.  Reads the first rows.  *result may be
+ * used after tally_close(), and is freed by encode_free(). */
 int tally_open(struct tally **tally, const struct encode_task *task, uint64_t dictionary,
                struct encode_result *result);
 
@@ -33,8 +33,8 @@ int tally_open(struct tally **tally, const struct encode_task *task, uint64_t di
 int tally_add(struct tally *tally, const struct tally_rows *rows);
 
 /* End the result after the rows so far, which are all rows or whole sum blocks.  If `status` is a
- * failure, it is returned and there is no result.  The decoder cosine is left out.  Frees the
- * tally, also when it fails; NULL is allowed. */
+ * failure, that failure is returned, and there is no result.  The decoder cosine is left out.
+ * Frees the tally, also when it fails; NULL is allowed. */
 int tally_close(struct tally *tally, int status);
 
 #endif

@@ -8,7 +8,7 @@
 #include "encoding/served_file.h"
 
 struct backlog {
-  struct served_task task; /* all but `front` is set by the caller */
+  struct served_task task; /* the caller sets all but list, front and pieces */
   struct backlog_list list;
   gidx done, failed;
   int code; /* status of the first file that failed */
@@ -16,11 +16,11 @@ struct backlog {
 };
 
 /* Encode the files, until all are done or the server ends; a function for serve_files.run.  If a
- * file fails, the log says why, and the next one follows. */
+ * file fails, the log says why, the next file follows, and OK is returned. */
 int backlog_run(void *self, struct front *front);
 
-/* *is_left <- 1: files are left for a server with --resume.  Returns the status of the first file
- * that failed; the message says how many failed. */
+/* *is_left <- 1: files are left, which a server with --resume encodes.  Returns the status of the
+ * first file that failed; the message says how many failed. */
 int backlog_end(const struct backlog *b, int *is_left);
 
 #endif

@@ -10,8 +10,8 @@
 
 struct backlog_entry {
   char *rows, *output; /* the words of the line, like --rows and --output of encode; owned */
-  /* file: the supports.h5 that the output means, for messages; place: the same with its folder
-   * resolved, to compare (backlog_path.h); owned. */
+  /* file: path of the supports.h5 that `output` names, for messages.  place: the same path with its
+   * folder resolved, to compare (backlog_path.h).  Both are owned. */
   char *file, *place;
   int line; /* number of the line in the list */
 };
@@ -24,7 +24,7 @@ struct backlog_list {
 };
 
 /* Read a list.  A line has two words, ROWS and OUTPUT; a # begins a comment.  ERR_IO: the list
- * cannot be read.  ERR_INPUT: a line has other than two words, two lines have the same result, or
+ * cannot be read.  ERR_INPUT: a line does not have two words, two lines have the same result, or
  * there are no lines.  Call backlog_list_free() after a failure, too. */
 int backlog_list_read(struct backlog_list *list, const char *name);
 void backlog_list_free(struct backlog_list *list);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * realpath() resolves folders that exist.  The names of others are appended as they are written. */
+ * realpath() resolves folders that exist.  The names of folders that do not exist are appended as
+ * they are written. */
 #include "encoding/backlog_path.h"
 
 #include <errno.h>

@@ -7,8 +7,8 @@
 
 enum { BACKLOG_NAME = 4096 };
 
-/* name[BACKLOG_NAME] <- the supports.h5 that `output` means, as --output of encode does; for
- * messages.  ERR_CREATE: the name is too long. */
+/* name[BACKLOG_NAME] <- the path of the supports.h5 for `output`, as for --output of encode; used
+ * in messages.  ERR_CREATE: the name is too long. */
 int backlog_path_name(const char *output, char *name);
 
 /* place[BACKLOG_NAME] <- the file `name` with its folder resolved, even if the folder does not

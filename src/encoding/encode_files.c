@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A part that an earlier run left is copied into the new file before its first row, and closed. */
+ * The part of an earlier run is copied to the beginning of the new file, and then closed. */
 #include "encoding/encode_files.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static int rows_name(const struct encode_files *f, struct identity_text *id)
   return identity_text_input(id, "rows_shape", "%lld x %d", (long long)f->all->n, f->all->p);
 }
 
-/* Rows that have grown are named before what is complete of them is looked at. */
+/* The shape of the rows, which may have grown, is named before the earlier file is opened. */
 static int earlier_open(void *self, const char *path)
 {
   struct encode_files *f = self;
@@ -25,16 +25,16 @@ static int earlier_open(void *self, const char *path)
   return journal_is(path) ? encode_growing_before(f, path) : part_or_whole_open(&f->before, path);
 }
 
-/* f->before is what is begun with. */
+/* Continue after the rows of f->before. */
 static void earlier_note(struct encode_files *f)
 {
-  f->shift = NULL; /* that of another part is freed with it */
+  f->shift = NULL; /* the shift of another part is freed with that part */
   f->job.done = f->before.part.n;
   f->common.dictionary = f->before.supports.inputs.dictionary;
   f->common.encoder = f->before.supports.inputs.encoder;
 }
 
-/* Is it what a run for these rows left that was stopped, or made? */
+/* Does f->before have all rows of this result, or the first of them? */
 static int earlier_check(void *self, struct job *job)
 {
   struct encode_files *f = self;
@@ -50,7 +50,7 @@ static int earlier_check(void *self, struct job *job)
   return OK;
 }
 
-/* Then the task is for the rows that are left. */
+/* Broadcast f->common, and set the task to the rows that are left. */
 static int distribute(void *self, struct comm *c)
 {
   struct encode_files *f = self;
@@ -68,8 +68,8 @@ static int distribute(void *self, struct comm *c)
   return OK;
 }
 
-/* What a result depends on beside options, as far as it is known before rows are encoded; the
- * dictionary and an encoder are compared when they are there (encode.h). */
+/* Name the inputs of a result, as far as they are known before rows are encoded.  The hashes of the
+ * dictionary and of an encoder are compared later (encode.h). */
 static int inputs_name(const struct encode_files *f, struct identity_text *id)
 {
   TRY(rows_name(f, id));
@@ -87,8 +87,8 @@ static int identify(void *self, struct identity_text *id)
   struct encode_files *f = self;
   if (f->is_part || f->job.done) TRY(encode_sample(f->all, &f->rows_sample));
   if (!f->before.part.shift) return inputs_name(f, id);
-  /* Sums of the metrics are of rows less the shifts, which come from the first rows of all: those
-   * of an earlier run and of this one are joined. */
+  /* Sums for the metrics are of rows minus shifts.  The shifts must be those of the earlier run,
+   * since the sums of both runs are joined. */
   TRY(arena_alloc(&f->before.arena, &f->shift, f->all->p, sizeof *f->shift));
   TRY(encode_shift(f->all, f->task->mean, f->shift));
   return inputs_name(f, id);
@@ -104,8 +104,8 @@ static int rows_terms_check(const struct encode_files *f, gidx rows, uint64_t te
   return OK;
 }
 
-/* The terms of what is there now: of a whole the file has the hashes, of a part the terms of its
- * rows. */
+/* Compare the inputs with the file: a whole has hashes of all inputs, a part has the hash terms of
+ * its rows. */
 static int contents_check(const struct encode_files *f, uint64_t rows, uint64_t atoms,
                           uint64_t weights)
 {
@@ -133,7 +133,7 @@ static int complete(void *self, struct comm *c)
   return f->joins ? comm_agree(c, c->rank ? OK : encode_growing_confirm(f)) : OK;
 }
 
-/* Were all rows that are done these? */
+/* Were the rows that are done encoded from the rows that are given now? */
 static int rows_compare(void *self, struct comm *c)
 {
   const struct encode_files *f = self;
@@ -178,7 +178,7 @@ int encode_files_open(struct encode_files *f, const struct run_inputs *inputs)
   return job_open(&f->job, &type, f, inputs);
 }
 
-/* Rank 0: a part that is there is gone on with if it is of this dictionary. */
+/* Rank 0: take an existing part, if it was made with this dictionary. */
 static int part_take(struct encode_files *f, uint64_t dictionary)
 {
   struct part_input *before = &f->before;
@@ -207,7 +207,7 @@ int encode_files_resume(struct encode_files *f, struct run *run, const struct ou
   return OK;
 }
 
-/* Rank 0: the part is what the next file begins with. */
+/* Rank 0: open the part, or the record, that was just published. */
 static int part_reopen(struct encode_files *f)
 {
   part_input_close(&f->before);

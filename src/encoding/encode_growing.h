@@ -6,10 +6,10 @@
  *
  * Floor: encoding.  On rank 0, unless a comment says otherwise; not collective.
  *
- * Results that all ranks write grow, and so does every result that was begun like this.  The shape
- * says where each chunk lies (io/h5/slabs.h).  The file becomes a valid HDF5 file only when its
- * last row is written.  So nobody reads rows that are missing as zeros, and a kill cannot leave
- * HDF5 structures half changed. */
+ * A result grows if all ranks write it, if it is a range (--join), or if an earlier run began it in
+ * this way.  The shape says where each chunk lies (io/h5/slabs.h).  The file becomes a valid HDF5
+ * file only when its last row is written.  So nobody reads rows that are missing as zeros, and a
+ * kill cannot leave HDF5 structures half changed. */
 #ifndef ENCODING_ENCODE_GROWING_H
 #define ENCODING_ENCODE_GROWING_H
 
@@ -20,14 +20,14 @@
 int encode_growing_before(struct encode_files *f, const char *name);
 /* Begin the file, or open the one that an earlier run left. */
 int encode_growing_begin(struct encode_files *f);
-/* Of a range that is done: are the growing file's first and last chunks of it what was recorded?
- * ERR_INPUT: they are not. */
+/* For a range that is done: check that its first and last chunks in the growing file have the
+ * recorded hashes.  ERR_INPUT: they do not. */
 int encode_growing_confirm(struct encode_files *f);
 /* Record the rows of `result`, which covers all rows so far and was checked (io/supports_ranks.h).
  * They are in the journal when this returns.  encode_growing_reopen(): f->before <- that record. */
 int encode_growing_record(struct encode_files *f, const struct encode_result *result);
 int encode_growing_reopen(struct encode_files *f);
-/* Bring the file's name to the other ranks.  Collective. */
+/* Broadcast the file's name from rank 0.  Collective. */
 int encode_growing_name(struct encode_files *f);
 /* After all rows are written: make the file an HDF5 file. */
 int encode_growing_end(struct encode_files *f);

@@ -22,17 +22,17 @@ static inline gidx ranges_first(const struct encode_files *f)
   return f->joins ? f->first : 0;
 }
 
-/* Does the range begin and end at a segment?  ERR_USAGE: it does not, and the message names the
- * nearest ends; or rows of this shape cannot be joined. */
+/* Check that the range begins and ends at a segment.  ERR_USAGE: it does not, and the message names
+ * the nearest range that does; or the task has an encoder; or all rows are one segment. */
 int encode_ranges_check(const struct encode_task *task, gidx all, gidx first, gidx end);
 
 /* If f->joins: claim the range and its journal; open the growing file, or make it.  f->job.left <-
- * the journal, if it has records that are wanted.  ERR_CREATE: the range cannot be claimed.
- * ERR_INPUT: the growing file there is of another job.  Collective. */
+ * the journal, if it has a record that --force does not discard.  ERR_CREATE: the range cannot be
+ * claimed.  ERR_INPUT: the existing growing file is of another job.  Collective. */
 int encode_ranges_open(struct encode_files *f);
-/* f->file <- the growing file, to write rows of the range after those that are recorded. */
+/* f->file <- the growing file, to write rows of the range after the recorded rows. */
 int encode_ranges_begin(struct encode_files *f, const struct supports_shape *shape);
-/* The same for a range that is done.  ERR_INPUT: the file is too short. */
+/* The same for a range whose rows are all recorded.  ERR_INPUT: the file is too short. */
 int encode_ranges_reopen(struct encode_files *f, const struct supports_shape *shape);
 /* ERR_IO: the growing file or the journal lost its name since the job began. */
 int encode_ranges_are_named(const struct encode_files *f);

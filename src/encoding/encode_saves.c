@@ -12,7 +12,7 @@
 #include "job/summary.h"
 
 static const double MOST =
-    20; /* times --save-seconds: the most that opening adds to a pause, and the longest pause */
+    20; /* times --save-seconds: the longest pause, and the most that is added to it for opening */
 
 /* Add the counts of the runs before the save. */
 static void counts_join(struct encode_saves *s, struct encode_result *r)

@@ -13,11 +13,12 @@
 #include "encoding/encode_files.h"
 
 struct encode_saves {
-  struct encode_files *files; /* borrowed; set by the caller, as is publish() */
+  struct encode_files *files; /* borrowed; set by the caller, like publish() */
   int (*publish)(struct encode_files *files, const struct encode_result *result);
   const struct encode_result *result; /* the result that is being saved */
-  int count;                          /* of saves so far */
-  gidx rows;                          /* rows, and below phases and counts, of all runs so far */
+  int count;                          /* saves so far */
+  gidx rows;                          /* rows of all runs so far; the members below are of these
+                                       * runs, too */
   struct phase phases[ENCODE_PHASES];
   struct device_counts counts;
   struct screen_counts filter;
@@ -30,9 +31,9 @@ void encode_saves_begin(struct encode_saves *s);
  * rows since the last save, with phases and counts of all runs.  Collective. */
 int encode_saves_take(struct encode_saves *s, struct encode_result *result, int *more);
 
-/* Seconds until the next save, if the last one took `took` seconds.  A save may take longer the
- * more rows there are.  So the pause grows with it, and saves take about a tenth of the time, but
- * the pause is at most 20 save_seconds. */
+/* Seconds until the next save, if the last one took `took` seconds.  The more rows there are, the
+ * longer a save may take.  So the pause is 9 `took`, and saves take about a tenth of the time.  The
+ * pause is at least save_seconds and at most 20 save_seconds. */
 double encode_saves_pause(double save_seconds, double took);
 
 #endif

@@ -111,8 +111,8 @@ static int entries_find(struct own_codes *o, const struct score_cuts *cuts)
   return OK;
 }
 
-/* For atoms without an encoder, whose codes `encode --l0` chose: make the encoder that it made of
- * them. */
+/* The atoms have no encoder, and `encode --l0` chose their codes: make the same encoder of the
+ * atoms. */
 static int encoder_make(struct own_codes *o, const struct own_codes_task *t)
 {
   const struct atom_source *atoms = &t->dictionary->source;
@@ -131,7 +131,7 @@ static int encoder_make(struct own_codes *o, const struct own_codes_task *t)
 
 static int encoder_take(struct own_codes *o, const struct own_codes_task *t)
 {
-  /* A dictionary with an encoder of its own has the floor, too. */
+  /* Cuts have a floor only if the encoder has none of its own, as with atoms of `encode --l0`. */
   if (t->cuts && t->cuts->floor > 0) return encoder_make(o, t);
   return encoder_input_open(&o->encoder, t->dictionary);
 }

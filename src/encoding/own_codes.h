@@ -17,14 +17,14 @@
 
 struct own_codes {
   idx n, k, p;
-  float *rows;    /* [n][p] less the dictionary's mean */
+  float *rows;    /* [n][p] less the task's mean */
   gidx *start;    /* [n + 1] where the entries of a row begin in `found` */
   idx *lengths;   /* [n] */
   float *weights; /* [k][p] */
   struct entry_list found;
   struct rows_input input;
   struct encoder_input encoder;
-  float *threshold; /* [k] if the encoder has thresholds */
+  float *threshold; /* [k] thresholds of the encoder that the cuts make */
   struct device device;
   struct active active; /* if the encoder is of kind ENCODER_ACTIVE */
   struct buffer all;    /* the rows, as the encoder takes them */
@@ -34,7 +34,8 @@ struct own_codes {
 struct own_codes_task {
   const struct dictionary_input *dictionary;
   const char *rows;
-  idx most;                             /* rows to encode, from the first one on */
+  idx most;                             /* largest number of rows to encode, from the first one
+                                         * on */
   const struct device_options *options; /* kind, threads, variant and kernels */
   const struct score_cuts *cuts;        /* (N.58); NULL: the encoder's own choice of atoms */
   const real *mean;                     /* [p] subtracted from the rows; NULL: none */
@@ -51,8 +52,9 @@ struct verify_supports {
   FILE *out;                    /* where the result is printed; NULL: nowhere */
 };
 /* Check that the supports of a folder are those that the encoder of its dictionary gives the rows.
- * Compares at most the first 65,536 rows, and not the codes.  ERR_USAGE: the supports were not made
- * by an encoder.  ERR_INPUT names the first row that has other atoms or scores. */
+ * Compares the first 65,536 rows at most: atoms, scores, and codes unless they were solved.
+ * ERR_USAGE: the supports were not made by an encoder, or the atoms were scaled (--normalize).
+ * ERR_INPUT names the first row that differs. */
 int verify_supports(const struct verify_supports *v);
 
 #endif

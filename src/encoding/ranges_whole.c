@@ -38,7 +38,8 @@ static int journal_lock(struct ranges_whole *w, int i)
   return OK;
 }
 
-/* Are the records of this growing file?  Its id is gone where an earlier merge has begun. */
+/* Do the records belong to this growing file?  It has no id if an earlier merge has begun to change
+ * it. */
 static int ids_check(const struct ranges_whole *w)
 {
   char *text;

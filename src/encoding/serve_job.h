@@ -16,7 +16,7 @@ struct serve_settings {
   int has_rows; /* the ledger has rows of requests too */
   gidx ledger_bytes;
   int resume, force;
-  real save_seconds, max_seconds; /* the second 0: no limit */
+  real save_seconds, max_seconds; /* max_seconds 0: no limit */
   idx threads;
 };
 
@@ -26,12 +26,13 @@ struct serve_job {
   struct run *run;
   struct serve_settings settings;
   struct dictionary_input dictionary; /* open */
-  struct mixer_input mixer;           /* open where the task has it */
+  struct mixer_input mixer;           /* open if task.mixer is set */
   struct row_source rows;             /* only their shape */
   struct encode_task encode;
   struct serve_task task;        /* the caller sets its knobs and limits */
   struct serve_access access;    /* open on rank 0 */
-  struct identity_text identity; /* of such a job of encode, for files and ledger; rank 0 */
+  struct identity_text identity; /* rank 0: of a job of encode with the same options, for files and
+                                  * ledger */
   /* Of the job. */
   double accepted; /* when clients were first accepted, in seconds of the log */
   uint64_t hash;   /* of the dictionary */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Both files are written after the server has ended.  Before that, only its thread of files may use
- * HDF5. */
+ * Both files are written after the server has ended.  Before that, only the server's thread of
+ * files may use HDF5. */
 #include "encoding/serve_ledger.h"
 
 #include <stdio.h>

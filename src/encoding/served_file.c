@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A few pieces of rows are used in turn.  While steps of the server work on some, the codes of
- * another are written, and it is filled with the next rows of the file. */
+ * another piece are written, and that piece is filled with the next rows of the file. */
 #include "encoding/served_file.h"
 
 #include <math.h>
@@ -36,7 +36,8 @@ struct served {
   struct piece *pieces;    /* [n_pieces] of the task */
   int n_pieces;            /* pieces in use: enough for the steps that may be in work */
   int is_out[FILE_PIECES]; /* the server has the piece */
-  gidx next, added;        /* rows of the task that were read; rows that are in the result */
+  gidx next, added;        /* number of rows of the task that were read; number of rows in the
+                            * result */
   int line;                /* of the list */
   real due;                /* when the next save is; 0: never */
 };
@@ -65,8 +66,8 @@ static int norms_check(const struct served *s, const struct piece *p)
   return OK;
 }
 
-/* x[n][p] <- rows of the task, as they are encoded.  *terms <- the terms of their hash, of the rows
- * as they were read. */
+/* x[n][p] <- rows of the task, as they are encoded.  *terms <- the hash terms of the rows as they
+ * were read. */
 static int rows_take(const struct served *s, gidx first, idx n, float *x, uint64_t *terms)
 {
   const struct encode_task *t = &s->encode;
@@ -100,7 +101,7 @@ static int piece_begin(struct served *s, int i)
   return OK;
 }
 
-/* Wait until the server gives a piece back.  Its rows with codes are the next of the result. */
+/* Wait until the server gives a piece back.  Add its rows that have codes to the result. */
 static int piece_end(struct served *s, int i)
 {
   struct piece *p = &s->pieces[i];
@@ -174,7 +175,7 @@ static int result_publish_all(struct served *s)
   return job_finish(&s->files.job, publish, s);
 }
 
-/* Set when the next save is due, after one that took so long. */
+/* Set when the next save is due.  took: seconds that the last save took. */
 static void due_set(struct served *s, real took)
 {
   const real pause = s->task->save_seconds;
@@ -187,7 +188,7 @@ static int saves_run(struct served *s)
   for (;;) {
     TRY(rows_run(s));
     real begun = log_seconds();
-    if (!s->added && s->encode.rows->n) return OK; /* what is there stays */
+    if (!s->added && s->encode.rows->n) return OK; /* the file that was published stays */
     TRY(result_publish_all(s));
     if (s->result.part.n == s->files.n || feed_is_closing(s->task->front)) return OK;
     encode_free(&s->result);
@@ -250,7 +251,7 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   log_info("wrote   %s: %lld of %lld rows, fingerprint=%016llx", s->files.job.place.shown,
            (long long)s->result.part.n, (long long)s->files.n,
            (unsigned long long)s->result.fingerprint);
-  if (s->result.part.n == s->files.n) result_advise(s); /* of what was just told of */
+  if (s->result.part.n == s->files.n) result_advise(s); /* after the message on the file */
   return OK;
 }
 

@@ -18,7 +18,7 @@
 /* What all files have in common; pointers are borrowed. */
 struct served_task {
   const struct run *run;            /* of the server */
-  const struct encode_task *encode; /* all but its rows is set */
+  const struct encode_task *encode; /* complete except for its rows */
   const struct backlog_list *list;
   const struct dictionary_input *dictionary;
   const char *identity; /* of a job of encode with the same options (job/identity.h) */
@@ -33,8 +33,9 @@ struct served_task {
  * failure, too. */
 int served_rows_open(struct rows_input *rows, const struct served_task *task, const char *name);
 
-/* Encode a file, or the rows that an earlier run has left, until the server ends.  *is_left <- 1:
- * rows are left; the published file is then a part, as a stopped `encode` leaves it. */
+/* Encode a file, or the rows of it that an earlier run has left, until all are done or the server
+ * ends.  *is_left <- 1: rows are left; the published file is then a part, as a stopped `encode`
+ * leaves it. */
 int served_file_encode(struct served_task *task, const struct backlog_entry *entry, int *is_left);
 
 /* Call this after the last file. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The data of all ranks' rows that a rank needs for the joint update (N.20): of each row its
- * support, its codes, and the columns that belong to this rank.
+ * The data of all ranks' rows that a rank needs to update all atoms at once (update.h,
+ * conjugate.h): of each row its support, its codes, and the columns that belong to this rank.
  *
  * Floor: fit.
  *
@@ -19,12 +19,11 @@
 struct update_rows {
   const struct buffer *slots; /* [n][s] idx */
   const struct buffer *codes; /* [n][s] float */
-  const struct buffer *x;     /* [n][p] float; the host's side is read where there are several
-                               * ranks */
+  const struct buffer *x;     /* [n][p] float; with several ranks the host's side is read */
 };
 
 struct all_rows {
-  const struct refit_state *f; /* borrowed, as is the next */
+  const struct refit_state *f; /* borrowed, like the next */
   struct device *device;
   idx columns;                /* of this rank */
   struct buffer x;            /* [rows][columns] float */
@@ -32,7 +31,8 @@ struct all_rows {
   struct buffer packed;       /* to send: a sum block, cut into the columns of each rank */
   struct buffer came;         /* received: the columns of this rank, of a sum block of each rank */
   idx *send, *receive;        /* [size] */
-  gidx *first, *here;         /* [size] 0, or the first row of each rank */
+  gidx *first, *here;         /* [size] first: zeros; here: the first row of each rank; used if
+                               * lists are shared */
   gidx *leader, *place;       /* [size] of each rank: first rank of its node, number in the node */
   int has_others;             /* 1: there are several nodes */
   struct comm_shared shared;  /* memory of a node: slots, codes, number of its first rank */
@@ -40,8 +40,8 @@ struct all_rows {
 };
 
 /* Open for at most `most` rows of all ranks.  is_shared: a node has the lists once; only for CPUs.
- * A dry device and arena only count bytes.  all_rows_close() is safe on a zeroed struct.  Both are
- * collective if lists are shared. */
+ * A dry device and arena only count bytes.  Collective.  all_rows_close() is safe on a zeroed
+ * struct, and collective if lists are shared. */
 int all_rows_open(struct all_rows *a, const struct refit_state *f, struct device *device, gidx most,
                   int is_shared);
 /* Allocate only the arrays; the struct has its state and device. */
@@ -51,8 +51,8 @@ void all_rows_close(struct all_rows *a);
 /* Bytes of the lists of `rows` rows with s atoms each. */
 gidx all_rows_list_bytes(gidx rows, idx s);
 
-/* Does rank `to` receive the lists of rank `from`, which is on another node, for its own node?  Not
- * collective. */
+/* Does rank `to` receive the lists of rank `from`, which is on another node, for its own node?  0
+ * if both are on one node.  Not collective. */
 int all_rows_goes(const struct all_rows *a, int from, int to);
 
 /* all_rows_columns(): exchange the columns of new rows.  all_rows_lists(): exchange their lists,

@@ -5,9 +5,9 @@
  * Floor: fit.
  *
  * As in the joint update (fit/update.h), a rank has its columns of all rows, and the lists of atoms
- * and codes of all rows (fit/all_rows.h).  Steps send nothing.  After them each rank gets some
- * whole atoms, scales them to unit norm, and sends them to all.  It computes on a CPU, even if a
- * GPU routes and codes. */
+ * and codes of all rows (fit/all_rows.h).  The steps of the conjugate gradients exchange nothing.
+ * After them each rank gets some whole atoms, scales them to unit norm, and sends them to all.  The
+ * update runs on a CPU, even if a GPU routes and codes. */
 #ifndef FIT_CONJUGATE_H
 #define FIT_CONJUGATE_H
 
@@ -18,21 +18,22 @@ struct conjugate {
   struct device device;  /* a CPU */
   idx begin, end;        /* own columns */
   idx first, count;      /* atoms that this rank scales */
-  real *held, *weight;   /* [k] weights of earlier rows; the same with the current rows */
+  real *held, *weight;   /* [k] weights of earlier rows; weight: with the current rows added */
   real *columns;         /* [k][end - begin] */
-  real *came;            /* [count][p] of several ranks */
+  real *came;            /* [count][p] with several ranks: the atoms that this rank scales, as
+                          * received */
   char *work;
   unsigned char *moved; /* [k] */
   idx *send, *receive;  /* [size] */
-  real *energy;         /* [energy_rows] conjugate_energies(); owned */
+  real *energy;         /* [energy_rows] made by conjugate_energies(); owned */
   gidx energy_rows;
   struct all_rows all;
   int has_columns; /* 1: it has the columns of the state's rows; the caller clears it */
   struct arena arena;
 };
 
-/* Open for a state with d = 1, and at most `most` rows of all ranks.  ERR_MEMORY.  conjugate_free()
- * is safe on a zeroed struct.  Both are collective if ranks share lists. */
+/* Open for a state with d = 1, and at most `most` rows of all ranks.  ERR_MEMORY.  Collective.
+ * conjugate_free() is safe on a zeroed struct, and collective if ranks share lists. */
 int conjugate_open(struct conjugate *u, struct refit_state *f, gidx most);
 void conjugate_free(struct conjugate *u);
 
@@ -52,7 +53,7 @@ void conjugate_clear(struct conjugate *u, const unsigned char *forget);
 /* Continue with the weights of another run. */
 void conjugate_put(struct conjugate *u, const real *weight);
 
-/* A batch_bytes_of: the memory of the update. */
+/* *bytes <- the memory of the update.  A function of type batch_bytes_of. */
 int conjugate_bytes(const struct refit_state *f, const struct atom_batch *b, idx q, gidx *bytes);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The loop of a fit: the start, then sweeps.  Every decision is made on rank 0 and broadcast. */
+ * The loop of a fit: the start, then sweeps.  Every rank makes the same decisions, from the figures
+ * that rank 0 broadcasts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,7 @@ static const struct phase phase_names[FIT_PHASES] = {
 int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *sink,
             struct fit_result *result)
 {
-  struct fit *f; /* on the heap: struct run of cli/command.h says why */
+  struct fit *f; /* on the heap: struct run of job/run.h says why */
   *result = (struct fit_result){0};
   TRY(comm_agree(c, struct_alloc(&f, sizeof *f)));
   f->task = task;

@@ -8,7 +8,8 @@
  * conjugate.h) and replaces atoms that no row uses (resample.h).  It relaxes the others: they go on
  * in the direction in which they moved.  It rounds all atoms to float32, routes the fitted rows and
  * solves their codes.  Then the held-out rows are encoded.  The fit ends when their explained
- * variance gains no more.  Its result is the sweep that is best for them.
+ * variance gains no more.  Its result is the sweep in which they are explained best.  Without
+ * held-out rows the fitted rows decide.
  *
  * With a minibatch one part of the fitted rows is in memory at a time, and a sweep moves the atoms
  * by one part.  The weight of earlier parts falls with each sweep. */
@@ -24,15 +25,16 @@
 #include "model/rows.h"
 #include "refit/refit.h"
 
-/* How a sweep moves the atoms: each by its own system, colour class after colour class, or all at
- * once, d = 1: by the normal equations, or by conjugate gradients, without a Gram matrix. */
+/* How a sweep moves the atoms.  UPDATE_ATOMS: each atom by its own system, colour class after
+ * colour class.  The other two move all atoms at once, for d = 1.  UPDATE_JOINT: by the normal
+ * equations.  UPDATE_CONJUGATE: by conjugate gradients, without a Gram matrix. */
 enum fit_update { UPDATE_AUTO, UPDATE_ATOMS, UPDATE_JOINT, UPDATE_CONJUGATE };
 
 enum {
-  /* Passes over the rows in which a fit must gain the tolerance; also, of a fit with parts, the
-   * most parts without a row after which an atom is replaced. */
+  /* Passes over the rows in which a fit must gain the tolerance.  Also: an atom that no row of so
+   * many parts has used is replaced, even if there are more parts. */
   FIT_PATIENCE = 5,
-  FIT_HELD_MOST = 65536, /* about the most rows that are held out */
+  FIT_HELD_MOST = 65536, /* largest number of rows that are held out, about */
   /* The most atoms for which UPDATE_AUTO is UPDATE_JOINT: the Gram matrix then has 2 GB. */
   FIT_JOINT_ATOMS_MOST = 16384,
   /* With parts UPDATE_AUTO is UPDATE_JOINT up to so many atoms, whose Gram matrix has 137 GB, and
@@ -59,11 +61,11 @@ struct fit_task {
   gidx sweeps;            /* most sweeps; with a minibatch, most passes over the rows */
   real tolerance;         /* end when FIT_PATIENCE passes over the rows gain less */
   real max_seconds;       /* end before a sweep that would exceed this; 0: no limit */
-  real resample_fraction; /* the most atoms that a sweep replaces, as a share of all */
+  real resample_fraction; /* largest share of the atoms that a sweep replaces */
   /* Of two atoms with a larger cosine the one with fewer rows is replaced; 1: none; d = 1. */
   real duplicate_cosine;
-  /* In [1, 2): atoms go so many times as far as a sweep moves them, until a sweep loses (N.21).
-   * Not with a minibatch. */
+  /* In [1, 2): factor by which the moves of a sweep are lengthened, until a sweep explains the
+   * fitted rows worse than the one before (N.21).  Not with a minibatch. */
   real relaxation;
   enum fit_update update;
   idx directions; /* UPDATE_ATOMS: directions in which an atom may move in a sweep */
@@ -72,7 +74,8 @@ struct fit_task {
   gidx beside;    /* bytes of the sink on a rank, for the memory check */
   idx threads;
   const char *device, *variant, *filter;
-  const char *share;             /* lists, and Gram rows: auto, yes, no (fit/gram.h); NULL: auto */
+  const char *share;             /* do ranks of a node share lists and Gram rows: auto, yes, no
+                                  * (fit/gram.h); NULL: auto */
   const struct fit_point *start; /* continue from here; NULL: begin anew */
 };
 

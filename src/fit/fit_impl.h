@@ -24,12 +24,12 @@
 
 struct fit {
   const struct fit_task *task;
-  struct comm *c, *all; /* all ranks, but for c where each has all rows: there it is alone, */
-  struct comm alone;    /* which is this (comm_alone()) */
+  struct comm *c, *all; /* all: all ranks; c: the same, or &alone if every rank has all rows */
+  struct comm alone;    /* made by comm_alone() */
   const struct fit_sink *sink;
   struct fit_result *result;
   struct row_split split;
-  struct row_source fitted, held, part_source; /* the last: those in memory */
+  struct row_source fitted, held, part_source; /* part_source: the rows in memory */
   struct row_part part;
   gidx parts, part_rows;
   struct part_ahead ahead; /* the next part, if reads_ahead: there is memory for it */
@@ -41,25 +41,26 @@ struct fit {
   struct refit_state state;
   struct sparse_coder coder;
   struct sparse_coder_shape shape; /* of the coder */
-  int shares_gram;                 /* as refit_task has it */
+  int shares_gram;                 /* the same as refit_task.shares_gram */
   gidx gpu;             /* the least bytes of its GPU that this rank needs; 0: it uses none */
   struct worker warmer; /* creates the context of the GPU while rows are read */
   struct coded coded;   /* the rows in memory */
   struct fit_validation validation;
-  struct classes classes;                  /* of update atoms */
-  struct resident resident;                /* of update atoms, on a GPU */
+  struct classes classes;                  /* for UPDATE_ATOMS */
+  struct resident resident;                /* for UPDATE_ATOMS on a GPU */
   struct fit_within within;                /* the sweep in work, if it can be stopped inside */
-  struct update update;                    /* of update joint */
-  struct conjugate conjugate;              /* of update conjugate */
-  struct phase steps_phases[REFIT_PHASES]; /* of update atoms */
+  struct update update;                    /* for UPDATE_JOINT */
+  struct conjugate conjugate;              /* for UPDATE_CONJUGATE */
+  struct phase steps_phases[REFIT_PHASES]; /* for UPDATE_ATOMS */
   float *table;                            /* [k][d][p] the atoms, as files hold them */
   real *mean;                              /* [p]; NULL: rows are not centred */
   real norm;                               /* norm of the median row less the mean; 0: not known */
   struct atom_step *steps;                 /* [k] */
   unsigned char *dead;                     /* [k] */
   idx *idle;                               /* [k] parts since a row used the atom */
-  idx *near;                               /* [k] the atom most like each, */
-  float *likeness;                         /* [k] and their score; where twins are replaced */
+  idx *near;                               /* [k] the atom most similar to each, if duplicates are
+                                            * replaced */
+  float *likeness;                         /* [k] the score of each atom with that atom */
   idx *shares;                             /* [ranks] */
   int stopped;                             /* 1: the fit was stopped, before or inside a sweep */
   int relaxes;                             /* 1: this sweep relaxes atoms */

@@ -14,17 +14,17 @@
 
 struct fit_forecast {
   enum fit_update update;
-  const char *device;      /* of the task; cpu where it is auto, and a rank finds no GPU */
+  const char *device;      /* of the task; cpu if that is auto, and some rank finds no GPU */
   int alone;               /* every rank has all rows (refit/resident.h) */
   gidx fitted, held;       /* rows that are fitted; rows that are held out */
   gidx parts, part_rows;   /* rows that are in memory at a time, of all ranks */
   gidx rank_rows;          /* the most of these rows on one rank */
   struct refit_memory m;   /* of rank 0, which has the most */
-  gidx beside;             /* of its total: what codes rows, and copies of the atoms */
-  gidx shared;             /* bytes of lists and Gram rows that are once a node, of which m
-                            * has an even part for each of its ranks; 0: each has its own */
+  gidx beside;             /* part of m.total: the coder of rows, and copies of the atoms */
+  gidx shared;             /* bytes of lists and Gram rows that a node holds once; m counts an equal
+                            * share for each rank of the node; 0: each rank has its own */
   gidx gpu;                /* bytes of a GPU at least; 0: none is used */
-  double routing, descent; /* multiply-adds of a sweep, all ranks; descent 0: of update atoms */
+  double routing, descent; /* multiply-adds of a sweep, all ranks; descent: 0 with UPDATE_ATOMS */
 };
 
 /* Forecast a task that passed fit_task_check() and has its minibatch settled.  device may be cuda

@@ -133,8 +133,8 @@ void gram_close(struct gram *g)
   *g = (struct gram){0};
 }
 
-/* A round has blocks first .. end - 1, one of each of some consecutive ranks: of each rank the
- * block with index `turn` among its own. */
+/* A round has blocks first .. end - 1.  They belong to consecutive ranks, and each is block number
+ * `turn` of its rank. */
 struct round {
   idx first, end, turn;
 };
@@ -176,7 +176,8 @@ static int round_begin(struct gram *g, const struct round *o, struct buffer *sla
   return comm_allgather_begin(g->c, g->device, &part, 1, turn);
 }
 
-/* In each step every rank has all blocks of a round, and receives those of the next round. */
+/* In each step every rank uses the blocks of a round, while it receives the blocks of the next
+ * round. */
 static int rounds_exchange(struct gram *g, gram_use *use, void *self)
 {
   struct round next = round_of(g, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The Gram matrix of a joint update.  Each rank computes and keeps some of its rows, and the ranks
- * send them to each other when they are used.
+ * send these rows to each other when they are used.
  *
  * Floor: fit.
  *
@@ -17,7 +17,7 @@
 #include "fit/all_rows.h"
 
 struct gram {
-  struct comm *c; /* borrowed, as are the next two */
+  struct comm *c; /* borrowed, like the next two */
   struct device *device;
   const struct all_rows *nodes; /* the ranks that share memory; NULL: none do */
   idx k, at_once;               /* at_once: the most blocks of a round */
@@ -25,22 +25,26 @@ struct gram {
   struct buffer rows; /* [own.count][k] real, 0 at first */
   /* [at_once * NORMAL_BLOCK][k] blocks of this round and of the next; shared: the first alone. */
   struct buffer slab[2];
-  real *held;         /* a host copy of `rows` if they have none; NULL until it is needed */
+  real *held;         /* a host copy of `rows`, if `rows` has no host side; NULL until it is
+                       * needed */
   idx *send, *counts; /* [size] */
   gidx *zero, *here;  /* [size] */
   struct comm_shared shared;
   struct arena arena;
 };
 
-/* *shares <- 1: a node has so many bytes only once.  how: "no"; "auto": if a node has several
- * ranks, and can have the memory; "yes": ERR_MEMORY if it cannot.  Only if every rank computes on a
- * CPU.  Collective, as is all below but gram_alloc(). */
+/* *shares <- 1: the ranks of a node share `bytes` bytes, which the node then has once.  how: "no";
+ * "auto": if the memory can be shared; "yes": ERR_MEMORY if it cannot.  0 if any rank computes on a
+ * GPU, or if no node has several ranks.  Collective, like all functions below except gram_alloc()
+ * and those that return bytes. */
 int gram_choose(struct comm *c, gidx bytes, const char *how, int on_cpu, int *shares);
 
-/* The most bytes of the blocks of a round, which has at least one block.  Tests make it small. */
+/* Largest number of bytes of the blocks of a round; a round has at least one block.  Tests make it
+ * small. */
 extern gidx gram_slab_bytes;
 
-/* Bytes of the memory that a node shares; and of the whole matrix. */
+/* gram_window_bytes(): bytes that the ranks of a node share.  gram_bytes(): bytes of the whole
+ * matrix. */
 gidx gram_window_bytes(const struct comm *c, idx k);
 gidx gram_bytes(idx k);
 

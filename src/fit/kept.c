@@ -66,7 +66,7 @@ static int rows_alloc(struct kept *w, struct kept_rows *r, const struct row_sour
   return arena_alloc(a, &r->quality, n, sizeof *r->quality);
 }
 
-/* Allocate all arrays whose size does not depend on the number of entries, without those of the
+/* Allocate all arrays whose size does not depend on the number of entries, except the arrays of the
  * update. */
 static int arrays_alloc(struct kept *w)
 {
@@ -178,8 +178,8 @@ static int rows_take(struct kept *w, struct kept_rows *r)
   return OK;
 }
 
-/* Read rows and their supports.  An encoder may need rows with their mean: then the mean is
- * subtracted after encoding. */
+/* Read rows and their supports.  An encoder that is not `centered` takes rows with their mean: then
+ * the mean is subtracted after encoding. */
 static int rows_read(struct kept *w, struct kept_rows *r, const struct row_source *rows)
 {
   const struct kept_task *t = w->task;
@@ -195,8 +195,8 @@ static int rows_read(struct kept *w, struct kept_rows *r, const struct row_sourc
   return longest_check(r);
 }
 
-/* r->offset <- the number of entries of the ranks before this one.  r->entries, r->terms and r->tss
- * <- of the rows of all ranks. */
+/* r->offset <- the number of entries of the ranks before this one.  r->entries and r->tss <- of the
+ * rows of all ranks.  r->terms <- the hash of all rows. */
 static int rows_name(struct kept *w, struct kept_rows *r)
 {
   gidx terms = (gidx)r->terms;

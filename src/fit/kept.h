@@ -28,8 +28,8 @@ struct kept_task {
   const struct support_source *supports;
   const struct encoder *encoder;
   const struct row_source *unseen; /* NULL: none */
-  idx top;                         /* most atoms of a row; K if that is not known */
-  int is_equal;                    /* 1: every row has exactly so many */
+  idx top;                         /* largest number of atoms of a row; K if that is not known */
+  int is_equal;                    /* 1: every row has exactly `top` atoms */
   int nonnegative;                 /* codes are at least 0 (N.5n) */
   real rho;
   idx max_cosine; /* the largest K for which the decoder cosine is computed */
@@ -46,10 +46,12 @@ struct kept_rows {
   idx n;
   float *x;                    /* [n][p] less the mean */
   gidx *start;                 /* [n + 1] */
-  struct entry_list of;        /* entries of the rows; codes are the last that were solved */
+  struct entry_list of;        /* entries of the rows, with the codes that were solved last */
   struct row_quality *quality; /* [n] */
-  gidx offset, entries;   /* place of the first own entry among those of all ranks; own entries */
-  real tss, own;          /* rank 0: total sum of squares; own: what the given codes explain */
+  gidx offset, entries;   /* number of the first own entry among those of all ranks; entries of all
+                           * ranks */
+  real tss, own;          /* rank 0: total sum of squares; own: explained variance of the given
+                           * codes */
   struct metrics metrics; /* rank 0: of the last codes; no densities for unseen rows */
   uint64_t terms;
 };
@@ -58,8 +60,8 @@ struct kept {
   const struct kept_task *task; /* borrowed */
   struct comm *c;
   idx k, p;
-  gidx blocks;                /* sum blocks of all ranks, as long as the next two */
-  idx *longest;               /* atoms of the longest row of each */
+  gidx blocks;                /* sum blocks of all ranks */
+  idx *longest;               /* [blocks] atoms of the longest row of each sum block */
   gidx *sizes;                /* [ranks] */
   struct device device, host; /* host: a CPU, to evaluate codes that are given */
   struct refit_task shape_task;
@@ -81,11 +83,12 @@ struct kept {
 int kept_memory(const struct kept_task *task, struct comm *c, gidx *bytes);
 
 /* Read everything and find the supports.  ERR_INPUT.  ERR_MEMORY, with the numbers, comes before
- * anything is read.  Call kept_close() after a failure here or later, too; it is not collective. */
+ * anything is read.  Call kept_close(), which is not collective, also after a failure here or
+ * later. */
 int kept_open(struct kept *w, const struct kept_task *task, struct comm *c);
 void kept_close(struct kept *w);
 
-/* Replace the atoms that were read by those of an earlier run. */
+/* Replace the atoms that were read by the atoms of an earlier run. */
 int kept_atoms_take(struct kept *w, const struct atom_source *atoms);
 
 #endif

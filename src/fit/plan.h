@@ -19,11 +19,11 @@ int fit_ranks_plan(struct fit *f);
 int fit_task_plan(struct fit *f);
 batch_bytes_of *fit_batch_bytes(const struct fit *f);
 
-/* Call this after fit_task_plan(), for parts of so many rows.  f->refit_task.shares_gram <- 1: if
- * all atoms move at once, a node has the Gram matrix and the lists of all rows only once.
- * ERR_MEMORY: this was asked for, and is not possible.  Collective. */
+/* Call this after fit_task_plan(), for parts of `rows` rows.  f->refit_task.shares_gram <- 1: all
+ * atoms move at once, and the ranks of a node share the lists of all rows and the Gram rows in
+ * transit.  ERR_MEMORY: sharing was asked for, and is not possible.  Collective. */
 int fit_gram_plan(struct fit *f, gidx rows);
-gidx fit_shared_bytes(const struct fit *f, gidx rows); /* of these lists and Gram rows */
+gidx fit_shared_bytes(const struct fit *f, gidx rows); /* of what ranks of a node share */
 
 /* Plan the memory before anything is read, then begin to create the context of the GPU.
  * ERR_MEMORY: the message says what is short, and what would fit.  Collective. */

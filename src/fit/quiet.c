@@ -57,7 +57,7 @@ static int within_ask(void *self, const struct sweep_point *at, int *stop)
 
 int fit_quiet_run(const struct fit_task *task, struct comm *c, struct fit_quiet *quiet)
 {
-  struct quiet_run *q; /* on the heap: struct run of cli/command.h says why */
+  struct quiet_run *q; /* on the heap: struct run of job/run.h says why */
   TRY(comm_agree(c, struct_alloc(&q, sizeof *q)));
   *q = (struct quiet_run){.quiet = quiet, .task = task, .c = c};
   const struct fit_sink sink = {q,          sweep_keep,   stop_ask_all, within_begin,

@@ -18,9 +18,9 @@ struct offer {
 
 struct revival {
   struct refit_state *f;
-  const real *energy; /* [n]; NULL: of the state's residuals */
+  const real *energy; /* [n]; NULL: computed from the state's residuals */
   idx max;
-  struct offer *mine, *all; /* all: later the chosen rows, first max entries */
+  struct offer *mine, *all; /* mine: later the chosen rows of all ranks */
   idx *counts;              /* [size] */
   idx *dead;                /* [max] */
   float *own, *rows;        /* [max][p] */
@@ -53,7 +53,7 @@ static void offer_insert(struct offer *list, idx max, struct offer o)
   list[at] = o;
 }
 
-/* all[max] <- the worst rows of all ranks.  Collective. */
+/* mine[max] <- the worst rows of all ranks.  Collective. */
 static int rows_choose(struct revival *r)
 {
   struct refit_state *f = r->f;

@@ -8,10 +8,10 @@
 #include "refit/state.h"
 
 /* Replace atoms with dead[k], by ascending index and at most `max` of them.  The new atoms are the
- * rows with the largest residual energy, scaled to unit norm; of rows with equal energy the lower
- * comes first.  Rows without residual are never taken.  energy[n]: of this rank's rows; NULL: it is
- * computed from the residuals of the state.  *revived <- the number of atoms replaced; only these
- * keep dead[].  Collective; the same status on every rank. */
+ * rows with the largest residual energy, scaled to unit norm; if energies are equal, the lower row
+ * comes first.  Rows without residual are never taken.  energy[n]: the energies of this rank's
+ * rows; NULL: they are computed from the residuals of the state.  *revived <- the number of atoms
+ * replaced; dead[] <- 0 for all others.  Collective; the same status on every rank. */
 int fit_resample(struct refit_state *f, const real *energy, idx max, unsigned char *dead,
                  gidx *revived);
 

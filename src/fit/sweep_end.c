@@ -58,7 +58,7 @@ static int rows_encode(struct fit *f, struct fit_line *line)
   return fit_validation_run(&f->validation, &f->sink->coding, &line->held, &f->stopped);
 }
 
-/* idle[a] <- the number of sweeps, up to this one, in which no row used atom a. */
+/* idle[a] <- the number of consecutive sweeps, up to this one, in which no row used atom a. */
 static void idle_count(struct fit *f)
 {
   for (idx a = 0; a < f->task->k; a++)

@@ -11,8 +11,8 @@ struct fit;
 
 /* Evaluate the state, whose atoms are rounded, and send it to the sink.  Collective. */
 int fit_sweep_close(struct fit *f);
-/* Check that the state of an earlier run gives the figures that this run recorded.  ERR_INPUT.
- * Collective. */
+/* Check that the state of an earlier run gives the figures that the earlier run recorded.
+ * ERR_INPUT.  Collective. */
 int fit_sweep_reopen(struct fit *f);
 
 #endif

@@ -5,10 +5,10 @@
  * Floor: fit.
  *
  * Each rank computes some rows of the Gram matrix (fit/gram.h), and some columns of the target and
- * of the atoms.  Columns are independent of each other.  It has its columns of all rows, and all
- * lists of atoms and codes (fit/all_rows.h), in the order of rows, so every sum is one chain
- * (N.20).  Sums and atoms are on the device.  On one rank only atoms, and the sums of update_get(),
- * are copied from there. */
+ * of the atoms.  Columns are independent of each other.  Each rank has its columns of all rows, and
+ * all lists of atoms and codes (fit/all_rows.h), in the order of rows, so every sum is one chain
+ * (N.20).  Sums and atoms are on the device.  With one rank, only atoms, and the sums for
+ * update_get(), are copied to the host. */
 #ifndef FIT_UPDATE_H
 #define FIT_UPDATE_H
 
@@ -29,11 +29,13 @@ struct update {
   struct buffer work;          /* work space of operations on the device */
   struct buffer energy;        /* [n] real: update_energies() */
   real *gathered;              /* [size][k][columns of the rank] */
-  real *before;                /* [k][p] atoms before they moved; then lent */
+  real *before;                /* [k][p] atoms before they moved; update_get() lends it, with the
+                                * target */
   real *lent_gram,
-      *lent_target; /* of rank 0, and where the target has no host side; NULL until then */
+      *lent_target; /* lent_gram: the whole matrix on rank 0; lent_target: a host side for the
+                     * target, if it has none; NULL until they are needed */
   int is_ragged;    /* 1: rows differ in length; each sum block is padded to its longest row */
-  idx *padded;      /* [ROW_BLOCK][s] a padded sum block, as is the next */
+  idx *padded;      /* [ROW_BLOCK][s] a padded sum block, like the next */
   float *padded_codes;
   idx *stamp;          /* [k] 1 + the row of the block that last had the atom */
   struct all_rows all; /* used by several ranks if not ragged */
@@ -48,7 +50,8 @@ struct update {
 
 /* Open for a state with d = 1, and at most `most` rows of all ranks; the device may be a GPU.  All
  * sums are 0.  ERR_MEMORY.  update_free() is safe on a zeroed struct; call it before the device is
- * closed.  Both are collective if ranks share the Gram matrix. */
+ * closed.  update_open() is collective, but its status is not agreed; update_free() is collective
+ * if ranks share the Gram matrix. */
 int update_open(struct update *u, struct refit_state *f, struct device *device, gidx most);
 void update_free(struct update *u);
 
@@ -83,18 +86,18 @@ int update_clear(struct update *u, const unsigned char *forget);
 
 /* update_get(): after update_apply(), lends the whole sums, (*gram)[k][k] and (*target)[k][p], on
  * rank 0, until the next call; other ranks must not use the pointers.  update_put(): sets the sums
- * from those of rank 0.  Collective. */
+ * of all ranks from the whole sums on rank 0.  Collective. */
 int update_get(struct update *u, const real **gram, const real **target);
 int update_put(struct update *u, const real *gram, const real *target);
 
 /* *bytes <- host memory of an update beside its buffers, which dev counts.  dev is dry; its kind is
- * that of the later device, or none.  On a CPU the total is the two, and cpu_normal_beside().  Not
- * collective. */
+ * the kind of the later device, or none.  On a CPU the total is *bytes, what dev counts, and
+ * cpu_normal_beside().  Not collective. */
 int update_plan(const struct refit_state *f, struct device *dev, gidx *bytes);
 
 int update_plan_ragged(const struct refit_state *f, struct device *dev, gidx *bytes);
 
-/* A batch_bytes_of: the memory of an update on a CPU. */
+/* *bytes <- the memory of an update on a CPU.  A function of type batch_bytes_of. */
 int update_bytes(const struct refit_state *f, const struct atom_batch *b, idx q, gidx *bytes);
 
 #endif

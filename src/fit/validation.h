@@ -13,7 +13,7 @@
 
 struct fit_validation {
   struct comm *c;                /* borrowed */
-  const struct row_source *rows; /* borrowed; without rows there is no evaluation */
+  const struct row_source *rows; /* borrowed; if it has no rows, nothing is evaluated */
   struct sparse_coder *coder;    /* borrowed */
   struct coded coded;
   gidx first; /* the first own row */
@@ -37,8 +37,8 @@ int fit_validation_advise(const struct fit_validation *j);
 void fit_validation_close(struct fit_validation *j);
 
 /* *explained, on rank 0 <- the explained variance of the rows with the dictionary of the coder,
- * coded without penalty.  NaN: there are no rows, or *stopped (as for row_batches_next()).
- * Collective, as above. */
+ * coded without penalty.  NaN: there are no rows, or the job was stopped.  *stopped <- 1: it was
+ * stopped (row_batches.h).  Collective, as above. */
 int fit_validation_run(struct fit_validation *j, const struct stops *stops, real *explained,
                        int *stopped);
 

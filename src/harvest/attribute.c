@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lists are sent with all their positions, also empty ones, so that their number follows from the
- * supports; rank 0 does not write the empty ones. */
+ * Lists are sent with all their `top` places, also empty ones, so that the size of a message
+ * follows from the supports.  The sink leaves the empty places out. */
 #include "harvest/attribute.h"
 
 #include <math.h>
@@ -61,7 +61,7 @@ static gidx query_bytes(const struct attribute_task *t)
   return imax(pairs, 1) * (t->top * 12 + t->capture->attention.heads * 8 + 8);
 }
 
-/* The queries of a block: their lists, those of all ranks on rank 0, must fit in LIST_BYTES. */
+/* The queries of a block.  If task->block is 0, the lists of each rank fit in LIST_BYTES. */
 static idx block_find(const struct attribute_task *t, int ranks)
 {
   const struct harvest_task rows = {.capture = t->capture};
@@ -197,7 +197,7 @@ static int block_run(struct attribute *w, gidx first, gidx n)
   return comm_agree(c, block_write(w, first, n, pairs));
 }
 
-/* Count what all ranks know of the whole.  Collective. */
+/* Sum the counts of all ranks.  Collective. */
 static int result_count(struct attribute *w)
 {
   const struct attributed_partition *s = &w->partition;
@@ -247,7 +247,7 @@ static int blocks_run(struct attribute *w)
   return rows_check_all(w);
 }
 
-/* Weights, and for each pair a product in f64 with every value. */
+/* The weights, and for each pair a product in f64 with every value. */
 double attribute_work(const struct attribute_task *task)
 {
   const struct attention *a = &task->capture->attention;

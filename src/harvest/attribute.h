@@ -34,12 +34,12 @@ struct attribute_sink {
 };
 
 struct attribute_task {
-  const struct capture_source *capture; /* borrowed, as are those below */
+  const struct capture_source *capture; /* all pointers are borrowed */
   const struct support_source *supports;
   const struct atom_source *atoms;
   const real *mean;       /* [p] that was subtracted from the rows; NULL: none */
   struct identity inputs; /* inputs that the supports name; 0: not named */
-  idx compared;           /* so many atoms of a row, the first ones, have scores of round 1 */
+  idx compared;           /* the first `compared` atoms of a row have scores of round 1 */
   int nonnegative;        /* routed scores are positive parts */
   int normalize;          /* scale the atoms first */
   idx top;                /* contributions per pair, at most MAX_TOP_ROWS */
@@ -50,12 +50,13 @@ struct attribute_task {
 };
 
 struct attribute_result {
-  gidx pairs, compared; /* pairs; those of them with a score to compare */
+  gidx pairs, compared; /* all pairs; the pairs whose sum is compared with a score */
   gidx kept;            /* contributions in lists */
-  /* Over all pairs, |sum of contributions - expected value|.  The expected value is the routed
-   * score and the mean's part if there is a routed score; otherwise the inner product of row and
-   * atom.  error: the largest, relative to the sum of |row_c atom_c|.  beyond: how many are more
-   * than ATTRIBUTION_CLOSE of the value. */
+  /* Over all pairs, |sum of contributions - expected value|.  For a compared pair the expected
+   * value is the routed score plus mean[atom]; if that score is the positive part 0, a lower sum
+   * counts as equal.  For other pairs it is the inner product of row and atom.  error: the largest
+   * difference, relative to the sum of |row_c atom_c|.  beyond: in how many pairs the difference is
+   * more than ATTRIBUTION_CLOSE times the expected value. */
   real error;
   gidx beyond;
   struct identity inputs;
@@ -65,16 +66,17 @@ struct attribute_result {
 };
 #define ATTRIBUTION_CLOSE 1e-5
 
-/* Multiply-adds of attribution, about.  Then: the queries that a rank handles at a time; and the
- * bytes that a GPU needs for their atoms and lists, besides those of the walk over positions. */
+/* attribute_work(): multiply-adds of attribution, about.  attribute_queries(): the queries that a
+ * rank handles at a time.  attribute_bytes(): the bytes that a GPU needs for the atoms and for the
+ * lists of these queries, besides those of the walk over positions. */
 double attribute_work(const struct attribute_task *task);
 idx attribute_queries(const struct attribute_task *task, int ranks);
 gidx attribute_bytes(const struct attribute_task *task, int ranks);
 
 /* Run the job.  The bits of the lists do not depend on block, threads, device or ranks.  ERR_INPUT:
  * rows, atoms and supports do not belong together, which may show only at the last row; or what
- * harvest_run() refuses.  ERR_MEMORY with the numbers, before any work.  Collective; the same
- * status on every rank.  Call attribute_free() afterwards. */
+ * harvest_run() refuses.  ERR_MEMORY with the numbers.  Collective; the same status on every rank.
+ * Call attribute_free() afterwards. */
 int attribute_run(struct comm *c, const struct attribute_task *task, struct attribute_result *r);
 void attribute_free(struct attribute_result *r);
 

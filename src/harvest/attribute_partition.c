@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * First the sums of all queries, since a weight is relative to all that its query sees; then the
- * shards of positions once more. */
+ * First the sums of the weights of all queries are computed, since a weight is divided by the sum
+ * of its query's weights.  Then the shards of positions are read once more, for the
+ * contributions. */
 #include "harvest/attribute_partition.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@
 #include "device/attribution.h"
 #include "harvest/resident_capture.h"
 
-#define FAR 1e-3 /* relative: too much for rounding, so it is another row */
+#define FAR 1e-3 /* relative difference that is too large for rounding: the row is another one */
 
 int attributed_partition_alloc(struct attributed_partition *s, int ranks)
 {

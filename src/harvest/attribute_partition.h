@@ -11,7 +11,7 @@
 /* The value that the contributions of a pair must sum to. */
 struct wanted_sum {
   real value;
-  real size; /* size of its terms: rounding is relative to it */
+  real size; /* sum of its terms' absolute values: rounding is relative to it */
   int is_compared;
   int is_zero; /* at most 0: the routed score is a positive part */
 };
@@ -24,17 +24,18 @@ struct attributed_partition {
   struct harvest_task rows;
   struct supports supports;
   struct top_rows top;       /* of the pairs; top.k counts them */
-  real *part;                /* [pairs][heads] sums of each head, unless a GPU has all positions */
+  real *part;                /* [pairs][heads] sums of each head; empty if a GPU has all
+                              * positions */
   real *sum;                 /* [pairs] */
   struct wanted_sum *wanted; /* [pairs] */
   gidx list_room, code_room, part_room, sum_room, wanted_room;
-  gidx compared, beyond; /* of all shares so far, as are the members below */
+  gidx compared, beyond; /* of all shares so far, like the members below */
   gidx longest;
   real error;
   uint64_t row_terms, support_terms;
 };
 
-/* Allocate for one of so many ranks.  Call attributed_partition_free() also when it fails. */
+/* Allocate for one of `ranks` ranks.  Call attributed_partition_free() also when it fails. */
 int attributed_partition_alloc(struct attributed_partition *s, int ranks);
 void attributed_partition_free(struct attributed_partition *s);
 

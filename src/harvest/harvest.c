@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A rank reads the shards of positions that its queries see, one at a time, so memory does not grow
- * with the length of a sequence. */
+ * On a CPU a rank reads the shards of positions that its queries see one at a time, so memory does
+ * not grow with the length of a sequence. */
 #include "harvest/harvest_impl.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static gidx query_floats(const struct attention *a)
   return (gidx)a->heads * (a->d + attention_stride(a->dv) + a->dv + 3);
 }
 
-/* The queries of a block: enough for each rank, if there are so many. */
+/* The number of queries of a block: enough to keep each rank busy, if the capture has so many. */
 idx harvest_block(const struct harvest_task *task, int ranks)
 {
   const struct attention *a = &task->capture->attention;
@@ -33,8 +33,8 @@ idx harvest_block(const struct harvest_task *task, int ranks)
   return (idx)imin(imin(share * ranks, most), task->capture->n);
 }
 
-/* A GPU holds all keys and values if it can.  Otherwise, and if ranks divide positions, they come
- * in pieces. */
+/* A GPU holds all keys and values if it can.  If it cannot, or if ranks divide positions, keys and
+ * values come in pieces. */
 static int gpu_alloc(struct harvest *h)
 {
   const struct harvest_task *t = h->task;
@@ -88,7 +88,7 @@ void harvest_partition_free(struct harvest *h)
   arena_free(&h->arena);
 }
 
-/* Allocate that, and what a block of all ranks needs. */
+/* Allocate what this rank's share and a block of all ranks need. */
 static int block_alloc(struct harvest *h)
 {
   const struct attention *a = &h->task->capture->attention;

@@ -12,7 +12,7 @@
 #include "model/capture.h"
 #include "model/rows.h"
 
-/* Takes rows and their logarithms; blocks come in ascending order. */
+/* Takes rows, and the logarithms of the sums of their weights; blocks come in ascending order. */
 struct harvest_sink {
   void *self; /* borrowed */
   /* rows[count][heads dv], lse[count][heads] */
@@ -24,7 +24,7 @@ struct harvest_sink {
 enum harvest_cut { HARVEST_QUERIES, HARVEST_POSITIONS };
 
 struct harvest_task {
-  const struct capture_source *capture; /* borrowed, as are the next two */
+  const struct capture_source *capture; /* borrowed, like the next two */
   struct device *device;
   const struct harvest_sink *sink; /* on rank 0 */
   idx block;                       /* queries of all ranks at a time; 0: chosen */
@@ -39,9 +39,10 @@ struct harvest_result {
 
 /* Multiply-adds of all rows, about. */
 double harvest_work(const struct capture_source *capture);
-/* ERR_DEVICE or ERR_MEMORY if a GPU can hold neither all keys and values of the capture nor pieces
- * of them, with so many queries at a time (0: as a rank has them) and `beside` more bytes.  A CPU
- * always can.  Not collective. */
+/* Can the device compute `queries` queries at a time (0: the default of a single rank)?  A CPU
+ * always can.  A GPU must hold all keys and values of the capture, or pieces of them, and `beside`
+ * more bytes: otherwise ERR_MEMORY.  ERR_DEVICE for heads that it does not take.  Not
+ * collective. */
 int harvest_device_check(const struct capture_source *capture, struct device *device, idx queries,
                          gidx beside);
 

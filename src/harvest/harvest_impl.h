@@ -21,8 +21,8 @@ struct harvest {
   float *rows, *lse;    /* [partition] results */
   float *all, *all_lse; /* [block], on rank 0 */
   idx *counts;          /* [size] */
-  /* For a GPU that has all cells and keeps the sums; or for one that gets them in pieces.  Both are
-   * NULL on a CPU. */
+  /* resident: for a GPU that has all keys and values, and keeps the sums.  pieces: for a GPU that
+   * gets keys and values in pieces.  The other one is NULL; on a CPU both are. */
   struct resident_capture *resident;
   struct pieces *pieces;
   struct resident_capture_atoms atoms; /* for attribute; otherwise none */
@@ -32,7 +32,7 @@ struct harvest {
   uint64_t fingerprint;
 };
 
-/* The queries of a block of all ranks: enough for each rank, if there are so many. */
+/* The number of queries of a block: enough to keep each rank busy, if the capture has so many. */
 idx harvest_block(const struct harvest_task *task, int ranks);
 /* Allocate what a rank needs for h->partition queries.  Call harvest_partition_free() also when
  * this fails. */
@@ -48,8 +48,8 @@ void harvest_seen(const struct capture_source *s, gidx sequence, gidx first, gid
 void harvest_seen_all(struct harvest *h, gidx first, gidx n);
 /* rows, lse <- the results of m, l and acc; ERR_INPUT names a row that is not finite. */
 int harvest_partition_finish(struct harvest *h, gidx first, idx count, gidx *key);
-/* Compute queries first .. first + count - 1: q, from, end, m, l, rows and lse; *key <- the row of
- * a failure.  Not collective. */
+/* Compute q, from, end, rows and lse of queries first .. first + count - 1; also m and l, if
+ * h->resident is NULL.  *key <- the row of a failure.  Not collective. */
 int harvest_partition_run(struct harvest *h, gidx first, idx count, gidx *key);
 
 #endif

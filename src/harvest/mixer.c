@@ -39,7 +39,7 @@ struct harvest {
   float *taps, *x;       /* [C][width - 1], [width - 1][C] of one sequence */
   float *rows, *states;  /* of this rank, part after part */
   float *all, *all_rows; /* rank 0: rows as gathered, and in token order, [block][H dv] */
-  float *all_states;     /* the same for all ranks, on rank 0 */
+  float *all_states;     /* rank 0: the states of all ranks */
   float *carry;          /* [H][dv][d] of the sequence that the last block has cut */
   gidx n_rows, n_states; /* heads in rows and states so far */
   gidx n_carried;        /* heads after these in states, of the sequence that is cut */
@@ -81,7 +81,7 @@ idx mixer_kept(const struct mixer_source *s)
   return kept;
 }
 
-/* Set the tokens and sequences of a block, which do not depend on ranks. */
+/* Set the largest numbers of tokens and sequences of a block.  They do not depend on ranks. */
 static void block_size(struct harvest *h)
 {
   const struct mixer_source *s = h->source;
@@ -197,8 +197,8 @@ static int taps_find(struct harvest *h, idx sequence, gidx offset, float *taps)
   return OK;
 }
 
-/* Slot i of the call <- the states that the piece's heads begin from; *in <- i, or -1: from
- * zero. */
+/* Slot i of the call <- the states with which the piece's heads begin; call.in[i] <- i, or -1 if
+ * they begin with zeros. */
 static int state_fill(struct harvest *h, const struct mixer_part *part, idx i)
 {
   const struct mixer_source *s = h->source;
@@ -234,7 +234,7 @@ static int slots_fill(struct harvest *h, const struct mixer_part *part)
   return OK;
 }
 
-/* out <- the heads of a part, for so many tokens of `all` heads with `width` floats per head. */
+/* out <- the heads of a part, of tokens that have `all` heads with `width` floats each. */
 static void heads_cut(const float *from, gidx tokens, gidx all, const struct mixer_part *part,
                       gidx width, float *out)
 {
@@ -302,7 +302,8 @@ static int part_check(const struct harvest *h, const struct mixer_part *part, gi
   return OK;
 }
 
-/* Append the results of a part to those of the parts before it; states that are cut come last. */
+/* Append the results of a part to those of the parts before it; the states of a sequence that the
+ * block cuts come last. */
 static void part_store(struct harvest *h, const struct mixer_part *part)
 {
   const struct gated_delta *m = &h->source->net;

@@ -14,19 +14,20 @@ struct mixer_sink {
   void *self; /* borrowed */
   /* rows[count][heads dv]; blocks come in ascending order. */
   int (*rows)(void *self, gidx first, gidx count, const float *rows);
-  /* s[heads][dv][d], taps[C][width - 1] of a slot, ascending; only if any slot is kept. */
+  /* s[heads][dv][d], taps[C][width - 1] of a slot.  Called for every slot in ascending order, if
+   * any sequence keeps its state. */
   int (*state)(void *self, idx slot, const float *s, const float *taps);
 };
 
 struct mixer_task {
-  const struct mixer_source *capture; /* borrowed, as are the next two */
+  const struct mixer_source *capture; /* borrowed, like the next two */
   struct device *device;
   const struct mixer_sink *sink; /* on rank 0 */
   idx block;                     /* tokens of all ranks at a time; 0: as many as pay */
 };
 
 struct mixer_result {
-  idx kept;             /* number of slots that are written */
+  idx kept;             /* number of slots in which a sequence keeps its state */
   uint64_t fingerprint; /* of the rows; on rank 0 */
 };
 
@@ -34,7 +35,7 @@ struct mixer_result {
 double mixer_work(const struct mixer_source *capture);
 /* ERR_DEVICE if the device has no kernel for this net.  Not collective. */
 int mixer_device_check(const struct mixer_source *capture, struct device *device);
-/* The number of slots that sequences keep. */
+/* The number of slots in which a sequence keeps its state. */
 idx mixer_kept(const struct mixer_source *capture);
 /* Compute all rows and states by (N.60) to (N.64).  The bits do not depend on block, device or
  * ranks.  ERR_INPUT names the lowest token that is not finite, or out of range.  Collective; the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A piece and a head weigh the piece's tokens, plus one for the state.  Each rank gets a
- * consecutive run of (piece, head) pairs, as equal in weight as possible. */
+ * The weight of a (piece, head) pair is the number of the piece's tokens, plus one for the state.
+ * Each rank gets a consecutive run of (piece, head) pairs, as equal in weight as possible. */
 #include "harvest/mixer_deal.h"
 
 #include "base/num.h"

@@ -32,8 +32,8 @@ struct mixer_part {
   idx piece, pieces, head, heads;
 };
 enum { MIXER_PARTS = 3 };
-/* parts[MIXER_PARTS] <- those of a rank; returns how many there are.  They ascend with rank, piece,
- * head. */
+/* parts[MIXER_PARTS] <- the parts of a rank; returns how many there are.  They ascend with rank,
+ * piece, head. */
 int mixer_deal(const struct mixer_block *b, idx heads, int ranks, int rank,
                struct mixer_part *parts);
 /* Number of tokens of a part. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One sequence is in memory at a time.  Of written blocks a hash is kept, by which keys and values
- * are compared. */
+ * One sequence is in memory at a time.  The hash of each written block is kept, and blocks are
+ * compared by hash. */
 #include "harvest/pack.h"
 
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static int block_digest(const struct pack *p, gidx i, unsigned char *digest)
   return sha256_end(&h, digest);
 }
 
-/* Are the keys and values of block i of the present sequence those of a written block? */
+/* Does a written block have the keys and values of block i of the present sequence? */
 static int block_same(void *self, gidx i, idx block)
 {
   struct pack *p = self;

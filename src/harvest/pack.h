@@ -26,15 +26,15 @@ struct pack_task {
   const struct pack_sink *sink;
 };
 
-/* Bounds on the number of blocks of the pool, with block 0: those of the longest sequence, those of
- * all. */
+/* Bounds on the number of blocks of the pool, with block 0.  *least: enough for the longest
+ * sequence.  *most: enough for all sequences if no block is shared. */
 void pack_bounds(const struct pack_task *task, gidx *least, gidx *most);
 
 struct pack_result {
   gidx sequences, positions, queries;
   gidx blocks; /* in use, without the reserved one */
   gidx shared; /* of these, blocks that several sequences share */
-  gidx unlike; /* blocks whose tokens equal those of another one, but whose keys or values differ */
+  gidx unlike; /* blocks with the tokens of another block, but with other keys or values */
   gidx width;
   idx *table;           /* [sequences][width] */
   gidx *length, *start; /* [sequences], [sequences + 1] */

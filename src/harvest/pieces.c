@@ -13,7 +13,7 @@
 #include "device/attribution.h"
 #include "harvest/resident_capture.h"
 
-/* Most bytes of keys and values on the device at a time, and at most a quarter of its free
+/* Keys and values on the device take at most PIECES_BYTES, and at most 1 / PART of its free
  * memory. */
 enum { PIECES_BYTES = 256 << 20, PART = 4 };
 
@@ -46,7 +46,8 @@ static gidx query_bytes(const struct attention *a)
   return (gidx)a->heads * (a->d + attention_stride(a->dv) + 2) * (gidx)sizeof(float);
 }
 
-/* *room <- the positions on the device at a time: all, or as many as pay and fit. */
+/* *room <- the number of positions on the device at a time: all, or as many as fit in the
+ * limits. */
 static int room_find(const struct capture_source *s, struct device *device, idx queries,
                      gidx beside, gidx *room)
 {
@@ -188,8 +189,8 @@ static void copy(float *to, const float *from, gidx floats)
   memcpy(to, from, (size_t)floats * sizeof *to);
 }
 
-/* Copy the sums of a piece to where the device takes them from, or back; with attribution only m
- * and l. */
+/* Copy the sums of a piece into the host sides of the buffers, or back; with attribution only m and
+ * l. */
 static void sums_copy(struct pieces *p, gidx i, int back)
 {
   const struct attention *a = &p->capture->attention;

@@ -41,26 +41,26 @@ struct piece_pairs {
 
 struct pieces;
 
-/* Can the device hold pieces, besides the work for so many queries and `beside` more bytes?
+/* Can the device hold pieces, besides the work for `queries` queries and `beside` more bytes?
  * ERR_MEMORY with the numbers; ERR_DEVICE for heads that it does not take. */
 int pieces_check(const struct capture_source *capture, struct device *device, idx queries,
                  gidx beside);
-/* Open for pieces of at most so many queries, and for attribution of these atoms, if there are any;
- * all arguments are borrowed.  Fails like pieces_check().  Call pieces_close() also then; it is
- * safe on NULL.  Not collective. */
+/* Open for pieces of at most `queries` queries, and for attribution of these atoms, if there are
+ * any; all arguments are borrowed.  Fails like pieces_check().  Call pieces_close() also then; it
+ * is safe on NULL.  Not collective. */
 int pieces_open(struct pieces **p, const struct capture_source *capture, struct device *device,
                 idx queries, const struct resident_capture_atoms *atoms);
 void pieces_close(struct pieces *p);
 /* The number of positions that a piece may have now, a multiple of ATTENTION_SHARD. */
 int pieces_room(struct pieces *p, idx *positions);
-/* Add a piece: after pieces_flush() its m, l and acc are those of device_attention().  What a piece
- * points to must stay until then.  Pieces wait until
- * pieces_room() or pieces_flush() runs them; of a query only one piece may wait. */
+/* Add a piece: after pieces_flush() its m, l and acc are as device_attention() computes them.  The
+ * arrays of a piece must stay until then.  Pieces wait until pieces_room() or pieces_flush() runs
+ * them; only one piece of each query may wait. */
 int pieces_add(struct pieces *p, const struct piece *piece);
 int pieces_flush(struct pieces *p);
-/* From here to pieces_pairs_end() pieces are for attribution, those of a sequence in ascending
- * order.  They read the m and l that the pass without attribution has computed; top and part,
- * which are borrowed, are continued. */
+/* From here to pieces_pairs_end() pieces are for attribution, and the pieces of a sequence come in
+ * ascending order.  They read the m and l that the pass without attribution has computed; top and
+ * part, which are borrowed, are continued. */
 int pieces_pairs_begin(struct pieces *p, const struct piece_pairs *pairs);
 int pieces_pairs_end(struct pieces *p);
 

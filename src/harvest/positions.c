@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A shard's sum begins anew, so ranks make them in parallel.  Rank 0 joins them, for each query by
- * ascending shards, as a single rank does.  Nothing is joined earlier, since the order of joining
- * matters. */
+ * The sums over a shard do not depend on other shards, so ranks make them in parallel.  Rank 0
+ * joins the sums of each query by ascending shards, as a single rank does.  Nothing is joined
+ * earlier, since the order of joining matters. */
 #include "harvest/positions.h"
 
 #include <stdlib.h>
@@ -11,18 +11,19 @@
 #include "base/status.h"
 #include "device/attention.h"
 
-/* Bytes of the parts of a block on rank 0.  Dividing pays with fewer queries per rank, and at least
- * so many shards per rank. */
+/* PART_BYTES: the parts of a block on rank 0.  Dividing positions pays with fewer than FEW_QUERIES
+ * queries and at least SHARDS_EACH shards per rank. */
 enum { PART_BYTES = 256 << 20, FEW_QUERIES = 64, SHARDS_EACH = 2 };
 
-/* A shard, with the queries of its sequence: it has a sum, a part, for each. */
+/* A shard of positions, with the queries of its sequence.  The sum of one query over one shard is a
+ * part. */
 struct part {
   gidx sequence;
   gidx first;  /* position where the shard begins */
-  gidx end;    /* most that any of the queries sees */
+  gidx end;    /* end of the positions of the shard that the queries see */
   gidx query;  /* number of the first query, among all */
   idx at, n;   /* queries of the block */
-  gidx places; /* parts of all earlier shards */
+  gidx places; /* number of parts of all earlier shards */
 };
 
 struct positions {
@@ -126,7 +127,8 @@ static int part_add(struct harvest *h, const struct part *t, gidx place)
   return pieces_add(h->pieces, &piece);
 }
 
-/* Run shards first .. first + count - 1 of the list; their parts begin with that of the first. */
+/* Run shards first .. first + count - 1 of the list.  Their parts are stored from the beginning of
+ * p->m, p->l and p->acc on. */
 static int parts_run(struct harvest *h, gidx first, gidx count)
 {
   const struct capture_source *s = h->task->capture;
@@ -158,7 +160,7 @@ static int parts_run(struct harvest *h, gidx first, gidx count)
   return h->pieces ? pieces_flush(h->pieces) : OK;
 }
 
-/* m, l, acc of each query <- its parts, joined. */
+/* m, l, acc of each query <- the sum of its parts, joined by ascending shards. */
 static void parts_join(struct harvest *h)
 {
   const struct attention *a = &h->task->capture->attention;

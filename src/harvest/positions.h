@@ -8,7 +8,7 @@
 
 #include "harvest/harvest_impl.h"
 
-/* Is it better to divide positions than queries, and are there enough positions? */
+/* Does it pay to divide positions instead of queries? */
 int positions_pay(const struct capture_source *capture, int ranks);
 
 /* Allocate what blocks of at most h->block queries take in this way; each rank has all queries. */

@@ -15,7 +15,7 @@ _Static_assert((int)CAPTURE_F32 == (int)ATTEND_F32 && (int)CAPTURE_F16 == (int)A
                    (int)CAPTURE_BF16 == (int)ATTEND_BF16,
                "types of cells");
 
-enum { PIECE_BYTES = 64 << 20, OTHERS = 4 /* a part of free memory is left to others */ };
+enum { PIECE_BYTES = 64 << 20, OTHERS = 4 /* 1 / OTHERS of the free memory is left to others */ };
 
 struct resident_capture {
   const struct capture_source *capture;
@@ -152,7 +152,7 @@ static gidx atoms_bytes(const struct attention *a, idx k)
   return (gidx)k * a->heads * a->dv * (gidx)sizeof(float);
 }
 
-/* Put the atoms on the device, and make room for the sums of so many queries. */
+/* Put the atoms on the device, and make room for the sums of a partition of queries. */
 static int atoms_put(struct resident_capture *r, const struct resident_capture_arrays *arrays)
 {
   const struct attention *a = &r->capture->attention;
@@ -238,7 +238,7 @@ int resident_capture_run(struct resident_capture *r, gidx sequence, gidx first, 
   return OK;
 }
 
-/* Make a buffer of at least so many bytes; its contents are lost if it grows. */
+/* Make a buffer at least `bytes` long; its contents are lost if it grows. */
 static int grow(struct resident_capture *r, struct buffer *b, gidx bytes)
 {
   if (b->bytes >= bytes && b->bytes) return OK;

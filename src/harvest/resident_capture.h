@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A capture on a GPU: all keys and values are there as they are stored; queries come in shares.
+ * A capture on a GPU: all keys and values are on the GPU, in the form in which they are stored;
+ * queries come in shares.
  *
  * Floor: harvest. */
 #ifndef HARVEST_RESIDENT_CAPTURE_H
@@ -27,7 +28,7 @@ int resident_capture_check(const struct capture_source *capture, struct device *
 struct resident_capture_atoms {
   idx k;              /* 0: none, there will be no attribution */
   const float *atoms; /* [k][heads][dv] */
-  gidx beside;        /* bytes of the atoms and of what else attribution needs on the device */
+  gidx beside;        /* bytes that attribution needs on the device, for the atoms and the rest */
 };
 struct resident_capture_arrays {
   idx partition;
@@ -37,13 +38,14 @@ struct resident_capture_arrays {
 int resident_capture_open(struct resident_capture **r, const struct capture_source *capture,
                           struct device *device, const struct resident_capture_arrays *arrays);
 void resident_capture_close(struct resident_capture *r);
-/* rows, lse <- those of queries first .. first + count - 1 of all, which are in q; the first one is
- * of this sequence. */
+/* rows, lse <- the results of queries first .. first + count - 1 of all, which are in q.  The first
+ * query is of this sequence. */
 int resident_capture_run(struct resident_capture *r, gidx sequence, gidx first, idx count);
-/* Only the rows, into device memory: to[count][heads][dv]. */
+/* The same, but only the rows, and into device memory: to[count][heads][dv]. */
 int resident_capture_make(struct resident_capture *r, gidx sequence, gidx first, idx count,
                           float *to);
-/* top, sum <- the results for the pairs of the last resident_capture_run()'s queries (N.28). */
+/* top, sum <- the results for the pairs of the queries of the last resident_capture_run()
+ * (N.28). */
 struct resident_capture_pairs {
   gidx count;
   const gidx *start;  /* [queries + 1] */

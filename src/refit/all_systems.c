@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches are cut as in refit.c; the records of each are sent to rank 0, which writes them.
+ * A batch has atoms of one class, as many as fit in memory.  The records of a batch are sent to
+ * rank 0, which writes them.
  *
  * A record is one system: its five arrays and its global rows, one after another. */
 #include "refit/all_systems.h"
@@ -59,7 +60,7 @@ static void members_find(struct part *part, const idx *atoms)
   }
 }
 
-/* Set the sizes of the systems in the file's order; those of borders are upper bounds. */
+/* Set the sizes of the systems in the file's order; the sizes of borders are upper bounds. */
 static int shape_fill(struct all_systems *a, const struct classes *classes)
 {
   const struct refit_state *f = a->fit;
@@ -201,8 +202,8 @@ static int records_alloc(const struct all_systems *a, const struct part *part, s
   return reals_alloc(r, r->counts[c->rank], c->rank ? 0 : total);
 }
 
-/* The most reals of a batch's records: those of all its rows and borders, which are at most
- * PART_REALS unless it is one atom. */
+/* Largest number of reals of a batch's records, for all its rows and borders.  It is at most
+ * PART_REALS unless the batch is one atom. */
 static gidx records_bound(const struct refit_state *f, const struct atom_batch *b, idx q)
 {
   gidx rows = b->owner_rows * reals_of_row(f->d, f->d * q), border = reals_of_border(f->d * q);
@@ -228,7 +229,7 @@ int all_systems_batch_bytes(const struct refit_state *f, const struct atom_batch
 }
 
 /* Send the records of a batch to rank 0, which writes them in the file's order.  *asked: the
- * reasons of this rank to stop afterwards; <- those of any rank. */
+ * reasons of this rank to stop afterwards; <- the reasons of all ranks. */
 static int part_write(struct all_systems *a, const struct part *part, struct worker *worker,
                       const struct system_sink *sink, uint64_t *sum, uint64_t *asked)
 {
@@ -256,7 +257,7 @@ static int borders_fill(struct all_systems *a, const struct part *part)
   return OK;
 }
 
-/* After a batch that is not the last: the reasons to stop that this rank knows, as bits. */
+/* The reasons to stop after a batch that this rank knows, as bits; 0 after the last batch. */
 static uint64_t stop_asked(const struct all_systems *a, gidx next)
 {
   return a->stops.asked && next < a->shape.count ? a->stops.asked(a->stops.self) : 0;

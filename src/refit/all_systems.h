@@ -18,7 +18,8 @@ struct all_systems {
   idx q;
   struct systems_shape shape; /* of the file: classes in order, atoms ascending */
   idx *atom, *color;          /* [shape.count] */
-  gidx first, end;            /* systems to be made: all, without those of an earlier run */
+  gidx first, end;            /* systems first .. end - 1 are to be made: all but those of an
+                               * earlier run */
   struct stops stops;         /* asked at the ends of batches; set by the caller */
   struct arena arena;
   struct system_access { /* what the worker writes */
@@ -27,23 +28,23 @@ struct all_systems {
   } writing;
 };
 
-/* A batch_bytes_of: the most that assembling and writing a batch takes besides the state, with the
- * arrays for all systems. */
+/* *bytes <- the most that assembling and writing a batch takes besides the state, with the arrays
+ * for all systems.  A function of type batch_bytes_of. */
 int all_systems_batch_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
                             gidx *bytes);
 
 /* Set the shape of the systems of every atom in a class, with q directions.  Border sizes are upper
- * bounds until systems are assembled.  Collective, as are the functions below. */
+ * bounds until systems are assembled.  Collective, like the functions below. */
 int all_systems_open(struct all_systems *a, struct refit_state *f, const struct classes *classes,
                      idx q);
 void all_systems_free(struct all_systems *a);
 
-/* The first `count` systems exist already, with border sizes k[count] on rank 0. */
+/* Skip the first `count` systems, which exist already.  k[count], on rank 0: their border sizes. */
 int all_systems_skip(struct all_systems *a, const idx *k, gidx count);
 
 /* Assemble the systems and give them to the sink (used on rank 0) in the file's order.
- * *fingerprint <- that of these systems, on rank 0.  If stops asks to stop, a->end is set to the
- * position after the last system written. */
+ * *fingerprint <- the fingerprint of these systems, on rank 0.  If stops asks to stop, a->end is
+ * set to the position after the last system written. */
 int all_systems_write(struct all_systems *a, const struct system_sink *sink, uint64_t *fingerprint);
 
 /* A hash of the classes, from the systems that they give.  Not collective. */

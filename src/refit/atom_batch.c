@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sizes first, then one allocation for all arrays; then members are dealt, their rows listed, and
- * what is exchanged is counted.  Also the gathering of rows at owners. */
+ * To make a batch, find the sizes, allocate the arrays, deal the members, list their rows, and
+ * count what ranks exchange.  Here is also the gathering of rows at owners. */
 #include "refit/atom_batch.h"
 
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  *
  * Floor: refit.
  *
- * Atoms are dealt to owners round robin in order of falling rows (of equal ones the smaller index
- * first).  The atoms of a batch, its members, are numbered owner by owner.  A rank knows its own
- * rows of every member; the owner gets the contributions of all rows, in ascending order of global
- * rows. */
+ * Atoms are dealt to owners round robin, in order of falling numbers of rows; if these are equal,
+ * the smaller index comes first.  The atoms of a batch, its members, are numbered owner by owner.
+ * A rank knows its own rows of every member; the owner gets the contributions of all rows, in
+ * ascending order of global rows. */
 #ifndef REFIT_ATOM_BATCH_H
 #define REFIT_ATOM_BATCH_H
 
@@ -22,7 +22,7 @@ struct segment {
 
 struct atom_batch {
   /* The sizes, from which everything for a batch is allocated. */
-  idx count, mine; /* members: all, and those that this rank owns */
+  idx count, mine; /* numbers of members: of all, and of own members */
   gidx own_rows;   /* own rows of all members */
   gidx owner_rows; /* rows of own members on all ranks */
   gidx segments;
@@ -48,9 +48,9 @@ enum batch_rows { ROWS_NONE, ROWS_OF_CLASS, ROWS_SHARED };
 int atom_batch_bound(struct atom_batch *b, const struct refit_state *f, idx count,
                      enum batch_rows rows);
 
-/* The number of atoms of a batch such that what grows with them is at most some 128 MB; at least 1,
- * at most k.  bytes_of() gives the bytes of a job for a dry batch.  The result is the same on every
- * rank: it is that for rank 0.  Not collective. */
+/* *max <- the largest number of atoms of a batch for which the memory that grows with the atoms is
+ * at most 128 MiB; at least 1, at most k.  bytes_of() gives the bytes of a job for a dry batch.
+ * Every rank computes the number for rank 0, so it is the same everywhere.  Not collective. */
 typedef int batch_bytes_of(const struct refit_state *f, const struct atom_batch *b, idx q,
                            gidx *bytes);
 int atom_batch_max(const struct refit_state *f, batch_bytes_of *bytes_of, idx q, idx *max);
@@ -77,8 +77,8 @@ void rows_received_close(struct rows_received *r);
 int rows_received_take(struct rows_received *r, const struct atom_batch *b,
                        const struct refit_state *f, const real *values, idx width, real *out);
 
-/* *bytes <- the most that these take while they run, by running their allocations dry.  Not
- * collective. */
+/* *bytes <- the most that these functions take while they run, by running their allocations dry.
+ * Not collective. */
 int atom_batch_rows_bytes(const struct atom_batch *b, const struct refit_state *f, idx width,
                           gidx *bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums over sum blocks: each rank joins its own blocks as far as possible, owners complete the
+ * Sums over sum blocks: each rank joins its own blocks as far as possible, and owners complete the
  * trees.
  *
  * A node is sent as its presence, 1 or 0, and its sums. */
@@ -14,7 +14,7 @@ static int is_active(const struct batch_sums *s, idx member)
 }
 
 /* Allocate the arrays for sums of all members.  A rank sends the nodes that its own sum blocks join
- * to; an owner receives those of every rank. */
+ * to; an owner receives the nodes of every rank. */
 static int sums_alloc(struct batch_sums *s, idx width)
 {
   const struct refit_state *f = s->f;
@@ -64,7 +64,8 @@ static gidx active_count(const struct batch_sums *s, idx first, idx count)
   return active;
 }
 
-/* Numbers of nodes sent to, and received from, each rank; and where those of each begin in `in`. */
+/* send[], receive[] <- numbers of nodes sent to, and received from, each rank; from[r] <- where the
+ * nodes from rank r begin in `in`. */
 static int counts_find(struct batch_sums *s)
 {
   const struct atom_batch *b = s->b;

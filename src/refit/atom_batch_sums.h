@@ -9,19 +9,20 @@
 #include "refit/atom_batch.h"
 
 struct batch_sums {
-  const struct atom_batch *b; /* borrowed, as are f and active; set even if memory is short */
+  const struct atom_batch *b; /* borrowed, like f and active; set even if memory is short */
   const struct refit_state *f;
   const idx *active;
   struct arena arena;
-  struct block_tree tree; /* of own blocks, then of all; its width is that of the present sums */
+  struct block_tree tree; /* of own blocks, then of all; its width is the width of the present
+                           * sums */
   real *out, *in;         /* nodes sent and received */
   idx *send, *receive;    /* [size] numbers of nodes */
   const real **from;      /* [size] the next node from each rank */
   int is_open;            /* the memory was allocated */
 };
 
-/* Allocate for sums of at most `width`, which then need no further memory.  Not collective;
- * ERR_MEMORY. */
+/* Allocate for sums of at most `width` numbers.  batch_sums_to_owner() then needs no further
+ * memory.  Not collective; ERR_MEMORY. */
 int batch_sums_open(struct batch_sums *s, const struct atom_batch *b, const struct refit_state *f,
                     idx width);
 void batch_sums_close(struct batch_sums *s);
@@ -32,8 +33,8 @@ void batch_sums_close(struct batch_sums *s);
 int batch_sums_to_owner(struct batch_sums *s, const real *values, idx width, const idx *active,
                         real *out);
 
-/* *bytes <- the most that these take while they run, by running their allocations dry.  Not
- * collective. */
+/* *bytes <- the most that these functions take while they run, by running their allocations dry.
+ * Not collective. */
 int atom_batch_sums_bytes(const struct atom_batch *b, const struct refit_state *f, idx width,
                           gidx *bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A row sends its codes, its products with frame and directions, and its objective; the owner makes
- * blocks of these. */
+ * For each row of an atom, the owner is sent the codes, the products with frame and directions, and
+ * the objective.  From these it makes the blocks of the system. */
 #include "refit/batch_systems.h"
 
 #include <math.h>
@@ -139,7 +139,7 @@ static int members_alloc(struct batch_systems *a, const struct refit_state *f,
   return arena_alloc(&a->arena, &a->before, b->mine, sizeof *a->before);
 }
 
-/* Number of reals that a row sends: codes, products with frame and directions, objective. */
+/* Number of reals that are sent per row: codes, products with frame and directions, objective. */
 static idx row_width(const struct refit_state *f, idx q)
 {
   return row_products(f->d, q) + 1;

@@ -23,13 +23,13 @@ int batch_systems_make(struct batch_systems *a, struct refit_state *f, const str
                        idx q);
 void batch_systems_free(struct batch_systems *a);
 
-/* The sizes d, k and n of own member i's system, without arrays.  For a dry batch they are upper
- * bounds whose sum over members is the bound for all.  Not collective. */
+/* The sizes d, k and n of own member i's system, without arrays.  For a dry batch the sizes are
+ * upper bounds, and their sum over members is the bound for all members.  Not collective. */
 struct arrow_system batch_systems_shape(const struct batch_systems *a, const struct refit_state *f,
                                         const struct atom_batch *b, idx i);
 
-/* held: what batch_systems_make() leaves; peak: the most that is held while it runs, with that.  By
- * running its allocations dry, for a batch or a dry batch.  Not collective. */
+/* held: the bytes that batch_systems_make() leaves; peak: the most while it runs, with `held`.
+ * Both are found by running its allocations dry, for a batch or a dry batch.  Not collective. */
 struct batch_systems_bytes {
   gidx held, peak;
 };

@@ -3,7 +3,8 @@
  *
  * Floor: refit.  Knows no files: supports come from a source, or from the ranks of a refit.
  *
- * Every rank holds a share of the rows (coloring.h).  Its memory is known before any work. */
+ * Every rank holds a share of the rows (coloring.h).  The memory of colouring is known before any
+ * work. */
 #ifndef REFIT_COLOR_H
 #define REFIT_COLOR_H
 
@@ -38,8 +39,8 @@ int color_state(const struct refit_state *f, const struct color_looker *looker,
  * another, another line recommends the joint update. */
 void color_log(const struct class_report *report);
 
-/* *bytes <- the memory of this on a rank, by running its allocations dry.  Only sizes are used.
- * Not collective. */
+/* *bytes <- the memory of color_state() on a rank, by running its allocations dry.  Only sizes are
+ * used.  Not collective. */
 int color_state_bytes(const struct refit_state *f, gidx *bytes);
 
 /* Read rows first .. first + n - 1 in a worker thread.  Not collective. */

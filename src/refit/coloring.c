@@ -13,8 +13,7 @@
 
 enum {
   LOT = COLOR_LOT,
-  LOT_LEAST = 64,       /* words of a lot's sets for its own atoms, so sets have at least twice as
-                         * many */
+  LOT_LEAST = 64,       /* the fewest atoms of a lot, whose set of lot atoms is then one word */
   LOT_BYTES = 64 << 20, /* of the sets, unless lots would become too small */
   ROWS_A_TASK = 1024,   /* rows per task of sorting */
   AHEAD = 8             /* entries that are prefetched before they are needed */
@@ -221,7 +220,7 @@ static idx class_free(const uint64_t *set)
   return (idx)(64 * word + __builtin_ctzll(~set[word]));
 }
 
-/* Give atom j of the lot its class; those before it have theirs. */
+/* Give atom j of the lot its class.  The atoms before it have classes. */
 static void atom_color(struct coloring *w, idx j)
 {
   uint64_t *classes = classes_of(w, j);

@@ -24,7 +24,7 @@ struct color_conflicts {
   idx count;             /* atoms of the lot */
   const idx *atoms;      /* [count] */
   const uint32_t *marks; /* [k] */
-  gidx words;            /* of a set; a mark of 64 words or more is in no set */
+  gidx words;            /* of a set; a mark of 64 * words or more is in no set */
   uint64_t *sets;        /* [count][words], written: the marks of the atoms in the same rows, as
                           * bits */
 };
@@ -34,14 +34,14 @@ struct color_looker {
   int (*look)(void *self, const struct color_conflicts *look);
 };
 
-/* *out, on every rank <- the classes for all ranks' rows; own: those of this rank.  Without a
- * looker (NULL) the host finds the sets.  ERR_MEMORY; ERR_INPUT beyond 2^30 atoms, or 2^32 entries
- * on a rank.  Collective; the same status on every rank. */
+/* *out, on every rank <- the classes for all ranks' rows; own: this rank's rows.  Without a looker
+ * (NULL) the host finds the sets.  ERR_MEMORY; ERR_INPUT beyond 2^30 atoms, or 2^32 entries on a
+ * rank.  Collective; the same status on every rank. */
 int coloring_run(struct comm *c, const struct support_view *own, int threads,
                  const struct color_looker *looker, struct classes *out);
 
-/* *bytes <- the memory on a rank with so many entries, with the result, by running its allocation
- * dry.  Fails like it.  Not collective. */
+/* *bytes <- the memory of coloring_run() on a rank with so many entries, with the result, by
+ * running its allocations dry.  Fails like coloring_run().  Not collective. */
 int coloring_bytes(idx k, gidx entries, gidx *bytes);
 
 #endif

@@ -12,16 +12,16 @@
 
 #include "refit/state.h"
 
-/* task->shares <- are frames stored once per node?  how: "no"; "auto", if the ranks of a node can
- * share the memory; or "yes", which is ERR_MEMORY if they cannot.  The log says why not.
- * Collective. */
+/* task->shares <- 1: frames are stored once per node.  how: "no"; "auto": if the ranks of a node
+ * can share the memory, and if not, the log says why; "yes": ERR_MEMORY if they cannot.  0 if no
+ * node has several ranks.  Collective. */
 #define SHARE_CHOICES "auto|yes|no"
 int refit_frames_choose(struct refit_task *task, struct comm *c, const char *how);
 
 /* Bytes of the frames, and of the table if there is one. */
 gidx refit_frames_bytes(const struct refit_state *f);
 
-/* Share the memory if the task says so, and set which rank writes which atoms.  Collective, as are
+/* Share the memory if the task says so, and set which rank writes which atoms.  Collective, like
  * the functions below. */
 int refit_frames_open(struct refit_state *f);
 void refit_frames_close(struct refit_state *f);

@@ -16,14 +16,16 @@
 /* Bytes of the rank with the most memory, rank 0. */
 struct refit_memory {
   struct refit_resident_bytes
-      held;       /* all the time; the next four come one after another, in addition */
+      held;       /* all the time; load, classes, batch and sweep_end come one after another, in
+                   * addition */
   gidx part;      /* this rank's part of held.shared */
   gidx load;      /* the larger of reading, and of sums over all rows */
   gidx classes;   /* colouring; 0 if no classes are to be found */
-  gidx batch;     /* a batch of atoms, as if its atoms had all rows; as large as a class may be */
-  gidx most;      /* the same, as large as a batch may be */
+  gidx batch;     /* a batch as large as a class may be, as if its atoms had all rows */
+  gidx most;      /* the same for a batch as large as it may be */
   gidx sweep_end; /* the end of a sweep, or writing the state after it */
-  gidx total;     /* what is held, the largest of these but `most`, and the program itself */
+  gidx total;     /* held, part, the program itself, and the largest of load, classes, batch and
+                   * sweep_end */
 };
 
 /* For batches of atoms that share no row, with q directions; bytes_of() gives the memory of the job
@@ -31,12 +33,14 @@ struct refit_memory {
 int refit_memory(const struct refit_task *task, const struct comm *c, batch_bytes_of *bytes_of,
                  idx q, struct refit_memory *m);
 
-/* ERR_MEMORY, with the numbers, if a state that has its sizes, with reading it, or with colouring
- * if the task colours, needs more memory than this rank's share of what the machine has left. */
+/* Check the memory of a state that has its sizes: what it holds, and in addition reading it or, if
+ * the task colours, colouring.  ERR_MEMORY, with the numbers, if this is more than this rank's
+ * share of what the machine has left. */
 int refit_memory_check(const struct refit_state *f);
 
 /* The same for the whole job: also a batch of atoms, and the end of a sweep if there is one.
- * Collective; meant to be called before refit_state_load(), which only makes the check above. */
+ * Collective; meant to be called before refit_state_load(), which calls refit_memory_check()
+ * alone. */
 int refit_total_check(const struct refit_task *task, struct comm *c, batch_bytes_of *bytes_of,
                       idx q, int has_sweep_end);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Classes in order, cut into batches that fit in memory.  How they are cut changes no bit, since
- * the atoms of a class share no row.  So a sweep may be ended after any batch, and resumed with
- * other batches. */
+ * A sweep goes through the classes in order.  Each class is cut into batches that fit in memory.
+ * How it is cut changes no bit, since the atoms of a class share no row.  So a sweep may be ended
+ * after any batch, and resumed with other batches. */
 #include "refit/refit.h"
 
 #include "base/num.h"
@@ -140,7 +140,7 @@ static int sweep_begin(struct sweep *w)
   return OK;
 }
 
-/* Do the remaining batches, or until the watch ends the sweep. */
+/* Do the remaining batches, unless the watch ends the sweep before. */
 static int batches_run(struct sweep *w, int *stopped)
 {
   const struct classes *classes = w->task->classes;

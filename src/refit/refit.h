@@ -34,7 +34,7 @@ enum refit_phase {
   REFIT_ASSEMBLE,
   REFIT_SOLVE,
   REFIT_MOVE,
-  REFIT_STEPS, /* all of the above, on a GPU */
+  REFIT_STEPS, /* on a GPU: REFIT_RESIDUALS to REFIT_MOVE as one operation */
   REFIT_CODES,
   REFIT_ROUTE,
   REFIT_METRICS,
@@ -54,8 +54,8 @@ struct sweep_point {
                                   * are left */
 };
 
-/* Called about every second of a sweep, and after its last atom; may end the sweep there.  The
- * reason to end it must be known to every rank. */
+/* Called about every second of a sweep, and after its last atom; it may end the sweep at this
+ * point.  The reason to end it must be known to every rank. */
 struct sweep_watch {
   /* Collective; NULL: not called. */
   int (*look)(void *self, const struct sweep_point *at, int *stop);
@@ -87,7 +87,8 @@ struct sweep_task {
 int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct phase *phases,
                 struct atom_step *steps, struct sweep_counts *counts, int *stopped);
 
-/* A batch_bytes_of: the most that a batch of a sweep takes besides the state. */
+/* *bytes <- the most that a batch of a sweep takes besides the state.  A function of type
+ * batch_bytes_of. */
 int refit_batch_bytes(const struct refit_state *f, const struct atom_batch *b, idx q, gidx *bytes);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "device/refit.h"
 
-/* The accepted moves of a batch; it takes no more than a batch that is solved, besides its rows. */
+/* The accepted moves of a batch.  Besides the batch they take no more memory than solving it. */
 struct replay {
   struct refit_state *f;
   struct atom_batch b;

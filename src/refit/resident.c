@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The device does a sweep as one job; its results become those of refit_sweep(). */
+ * The device does a sweep as one job; its results are converted to the results of refit_sweep(). */
 #include "refit/resident.h"
 
 #include "base/log.h"
@@ -82,8 +82,8 @@ int resident_index(struct resident *r)
   return OK;
 }
 
-/* A color_looker (refit/color.h).  It finds conflicts of atoms on the device, which has all
- * rows. */
+/* The function of a color_looker (refit/coloring.h).  It finds conflicts of atoms on the device,
+ * which has all rows. */
 static int rows_conflicts(void *self, const struct color_conflicts *look)
 {
   struct resident *r = self;

@@ -33,16 +33,16 @@ struct resident {
 };
 
 /* Prepare for sweeps in q directions, of a state whose rows, supports and codes are in `rows` on
- * the coder's device; `table` is the caller's, for its dictionary.  It stays off with several ranks
- * that divide rows, on a CPU, for shapes that the device does not take, and if the device's memory
- * is too small, which the log says.  ERR_MEMORY of the host.  Not collective; resident_close() is
- * safe on a zeroed struct, and must come before the coder is closed. */
+ * the coder's device; `table` is the caller's, for its dictionary.  is_on stays 0 with several
+ * ranks that divide rows, on a CPU, for shapes that the device does not take, and if the device's
+ * memory is too small, which the log says.  ERR_MEMORY of the host.  Not collective;
+ * resident_close() is safe on a zeroed struct, and must come before the coder is closed. */
 int resident_open(struct resident *r, struct refit_state *f, struct sparse_coder *coder,
                   const struct coded *rows, float *table, idx q);
 void resident_close(struct resident *r);
 
 /* Does this rank have a GPU that takes the steps of a state of these sizes, and can hold its rows,
- * those of the coder and `held` more?  Asks for the GPU.  Not collective. */
+ * a coder of this shape, and `held` more rows?  0 if there is no GPU.  Not collective. */
 int resident_fits(const struct refit_state *f, const struct sparse_coder_shape *shape, gidx held,
                   idx q);
 
@@ -52,12 +52,12 @@ int resident_fits(const struct refit_state *f, const struct sparse_coder_shape *
 int resident_agree(struct comm *c, int can, struct comm **alone);
 
 /* refit_state_index() when steps are taken on the device, after the coder's supports changed.  The
- * list of entries stays on the device, and the state's own index is stale, unless there are more
- * entries than the device can list.  Residuals of the last sweep are lost.  Collective, as is its
- * failure, for ranks that share the coder. */
+ * list of entries stays on the device, and the state's own index is stale.  If there are more
+ * entries than the device can list, the host makes the state's own index.  Residuals of the last
+ * sweep are lost.  Collective. */
 int resident_index(struct resident *r);
 
-/* The looker for colouring: the device; or NULL for the host. */
+/* The looker for colouring, which uses the device; NULL: the host finds the conflicts. */
 const struct color_looker *resident_looker(const struct resident *r);
 
 /* refit_sweep(), but the state's codes and residuals are not changed.  Collective if ranks share

@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "base/status.h"
 
-static const uint64_t MORE = (uint64_t)1 << 40; /* a bit beside those of reasons to stop */
+static const uint64_t MORE = (uint64_t)1 << 40; /* a bit that no reason to stop uses */
 
 /* *bits <- MORE alone if all ranks continue; otherwise the reasons to stop.  Collective. */
 static int others_ask(const struct row_batches *l, struct comm *c, int status, uint64_t *bits)

@@ -13,7 +13,7 @@
  *     while (row_batches_next(&batches, c, &status)) status = work(batches.first, batches.count);
  * The caller sets n, each, key and stops; pointers are borrowed. */
 struct row_batches {
-  idx n, each; /* own rows, and most rows of a batch; may differ between ranks */
+  idx n, each; /* own rows, and the largest number of rows of a batch; may differ between ranks */
   gidx key;    /* of a failure on this rank: the smallest key wins (comm_agree_at()) */
   const struct stops *stops; /* NULL: never stopped */
   idx first, count;          /* the rows of the present batch */
@@ -23,8 +23,10 @@ struct row_batches {
 };
 
 /* Is there a batch to do on this rank?  Ranks meet after each batch; a rank without work returns
- * when all are done, or must stop.  *status: of this rank alone; after a failure it does nothing
- * more.  At the end *status is that of all ranks.  Collective. */
+ * when all are done, or must stop.  *status: the status of this rank's last batch; after a failure
+ * the rank does no more batches.  When 0 is returned, *status is common to all ranks; but with
+ * comm_alone() a failure that is not agreed is returned at once, and must end the job.
+ * Collective. */
 int row_batches_next(struct row_batches *batches, struct comm *c, int *status);
 
 #endif

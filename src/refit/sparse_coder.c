@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A piece of the rows at a time, round after round, as in encode, but with the whole dictionary on
- * this rank's device. */
+ * Rows are coded a piece at a time, round after round, as in encode, but with the whole dictionary
+ * on this rank's device. */
 #include "refit/sparse_coder.h"
 
 #include <math.h>
@@ -238,7 +238,7 @@ struct piece {
   struct buffer x, atoms, score, codes, quality;
 };
 
-/* The part of a buffer that begins at item `at`, with items of so many bytes. */
+/* The part of a buffer that begins at item `at`; item: bytes of an item. */
 static struct buffer buffer_from(const struct buffer *b, gidx at, size_t item)
 {
   size_t skip = (size_t)at * item;

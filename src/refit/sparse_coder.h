@@ -17,9 +17,9 @@ struct sparse_coder_shape {
   idx k, d, p, s, rounds; /* s: atoms per row */
   int nonnegative;        /* codes are at least 0; d = 1 */
   idx threads;
-  const char *kind, *variant, *filter; /* as struct device_options; kind NULL: cpu */
+  const char *kind, *variant, *filter; /* as in struct device_options; kind NULL: cpu */
   int local_rank;
-  gidx rows;   /* most rows of a struct coded */
+  gidx rows;   /* largest number of rows of a struct coded */
   double work; /* multiply-adds of the whole job, for kind auto */
 };
 
@@ -88,8 +88,8 @@ int sparse_coder_run(struct sparse_coder *w, struct coded *rows, idx first, idx 
 /* Only the codes and their quality, on the supports that the device has. */
 int sparse_coder_solve(struct sparse_coder *w, struct coded *rows, idx first, idx n, real rho);
 
-/* The most seconds that so many rows take with or without routing, very roughly; and the number of
- * rows that take about a second, at least a piece. */
+/* sparse_coder_seconds(): how long `rows` rows take at most, with or without routing, very roughly.
+ * sparse_coder_rows_at_once(): how many rows take about a second, at least a piece. */
 double sparse_coder_seconds(const struct sparse_coder *w, gidx rows, int routes);
 idx sparse_coder_rows_at_once(const struct sparse_coder *w, int routes);
 
@@ -105,8 +105,8 @@ int coded_metrics(const struct coded *rows, struct comm *c, real tss, struct met
 /* *bytes <- the host memory of a coder with n rows, by running its allocations dry. */
 int sparse_coder_bytes(const struct sparse_coder_shape *shape, gidx n, gidx *bytes);
 
-/* *dev <- a dry device (device.h) that has counted the memory of a coder with two structs of n and
- * `held` rows, and at least its dictionary. */
+/* *dev <- a dry device (device.h) that has counted the memory of a coder with two structs coded, of
+ * n and of `held` rows, and its dictionary. */
 int sparse_coder_device_dry(const struct sparse_coder_shape *shape, gidx n, gidx held,
                             struct device *dev);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank reads its own rows and supports, and all atoms; then it lists its rows by atom. */
+ * Each rank reads its own rows and supports, and the frames that it writes (frames.h).  Then it
+ * lists its rows by atom. */
 #include "refit/state.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "refit/frames.h"
 #include "refit/layout.h"
 
-enum { PIECE_BYTES = 16 << 20, TASK_ROWS = 64 }; /* read at a time; of a thread */
+enum { PIECE_BYTES = 16 << 20, TASK_ROWS = 64 }; /* bytes read at a time; rows of a thread's task */
 enum { TALLY_ENTRIES = 4 }; /* per atom in a part of the entries, so that tallies are small */
 enum {
   AHEAD = 24
@@ -191,7 +192,7 @@ struct loading {
   float *atoms; /* [piece][d][p] */
   idx first, count, piece;
   const struct atom_source *source;
-  struct identity terms; /* of what this rank reads; of atoms only if they are those of files */
+  struct identity terms; /* of what this rank reads; of atoms only if f->names */
 };
 
 /* Read own supports and codes; codes are converted to f64. */

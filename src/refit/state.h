@@ -27,12 +27,12 @@ struct refit_task {
   idx top_s;                             /* atoms per row, if there are no rows to take it from */
   idx threads;
   const char *variant;
-  const char *filter;    /* for routing again, as struct device_options; NULL: off */
+  const char *filter;    /* for routing again, as in struct device_options; NULL: off */
   int writes;            /* supports are written again, so they must be in order */
   int no_steps;          /* atoms take no steps by systems of their own: residuals are not held */
   int colors;            /* the job finds classes: rank 0 needs the memory for it */
-  int has_table;         /* the frames are also wanted as files have them; then routes and
-                          * max_cosine count */
+  int has_table;         /* 1: the frames are also held as files have them, in f32; only then are
+                          * routes and max_cosine used */
   int routes;            /* a coder has the whole dictionary at the ends of sweeps */
   idx max_cosine;        /* the largest K for which the decoder cosine is computed then */
   int shares;            /* frames and table are stored once per node (refit/frames.h) */
@@ -64,8 +64,8 @@ struct refit_state {
                               * files */
   struct comm_shared shared; /* holds frames and table if they are once per node */
   idx own_first, own_count;  /* atoms whose frames this rank writes; all if nothing is shared */
-  int names;                 /* this rank's atoms count for the hash of all: they are in the memory
-                              * of rank 0 */
+  int names;                 /* 1: this rank adds its own atoms to the hash of all atoms: on rank 0,
+                              * and on ranks that share frames with it */
   gidx *start;               /* [k + 1] where each atom's entries begin in entry */
   gidx *entry;               /* [n s] of each atom by ascending own row: row s + position in the
                               * row; stale after resident_index() */
@@ -92,8 +92,8 @@ gidx refit_atom_rows(const struct refit_state *f, idx atom);
 int refit_rows_load(const struct row_source *rows, const real *mean, gidx first, gidx n,
                     int threads, float *x, uint64_t *terms);
 
-/* ERR_INPUT when the sources' shapes do not fit together.  The first function allows rows of
- * different lengths.  Not collective. */
+/* ERR_INPUT when the sources' shapes do not fit together.  refit_shapes_check() allows rows with
+ * different numbers of atoms.  Not collective. */
 int refit_shapes_check(const struct row_source *rows, const struct atom_source *atoms,
                        const struct support_source *supports);
 int refit_task_check(const struct refit_task *task);
@@ -116,12 +116,12 @@ int refit_state_load_bytes(const struct refit_state *f, gidx *bytes);
 /* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together,
  * such as codes of other rows or atoms.  ERR_MEMORY, with the numbers, before anything is read.
  * After a failure a thread may still read into its arrays: then *f must not be freed.  Collective,
- * as are the functions below; the same status on every rank. */
+ * like the functions below; the same status on every rank. */
 int refit_state_load(struct refit_state *f, const struct refit_task *task, struct comm *c);
 void refit_state_free(struct refit_state *f); /* collective if frames are shared */
 
-/* Replace the frames, and unless NULL the supports and codes, by others of the same shapes; *found
- * <- the hashes of what was read. */
+/* Replace the frames by others of the same shape, and also the supports and codes unless `supports`
+ * is NULL; *found <- the hashes of what was read. */
 int refit_state_replace(struct refit_state *f, const struct atom_source *atoms,
                         const struct support_source *supports, struct identity *found);
 
@@ -129,7 +129,8 @@ int refit_state_replace(struct refit_state *f, const struct atom_source *atoms,
  * Collective. */
 int refit_identity(const struct refit_state *f, const struct identity *terms, struct identity *out);
 
-/* After supports changed: count the rows of each atom; and also list them. */
+/* Call one of these after supports changed.  refit_state_count() counts the rows of each atom;
+ * refit_state_index() also lists them. */
 int refit_state_count(struct refit_state *f);
 int refit_state_index(struct refit_state *f);
 

@@ -57,7 +57,7 @@ static void array_copy(int threads, void *to, const void *from, gidx count, size
   team_run(threads, ceil_div(c.bytes, PIECE_BYTES), piece_copy, &c);
 }
 
-/* Copy the structs; their array pointers are those of the copies. */
+/* Copy the structs, and set their pointers to the copied arrays. */
 static void structs_copy(struct state_copy *s, const struct refit_state *f,
                          const struct metrics *metrics)
 {

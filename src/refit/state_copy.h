@@ -10,7 +10,7 @@
 #include "refit/refit.h"
 
 struct state_copy {
-  struct refit_state state; /* owns only what files contain; do not use the rest */
+  struct refit_state state; /* only what files contain is copied; do not use the rest */
   struct metrics metrics;
   struct atom_step *steps; /* [k] */
   /* Arrays and structs that `state` points to. */
@@ -23,11 +23,11 @@ struct state_copy {
   struct arena arena;
 };
 
-/* Allocate for states of these sizes, unless that is more than a quarter of the memory that this
- * rank may take; then is_open is 0, and the log says so. */
+/* Allocate for states of these sizes.  *is_open <- 0, and a line in the log, if that is more than a
+ * quarter of the memory that this rank may take, or if the memory cannot be allocated. */
 int state_copy_open(struct state_copy *copy, const struct refit_state *state, int *is_open);
 
-/* Copy, with so many threads. */
+/* Copy, with `threads` threads. */
 void state_copy_take(struct state_copy *copy, const struct refit_state *state,
                      const struct metrics *metrics, const struct atom_step *steps, int threads);
 

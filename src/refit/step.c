@@ -29,7 +29,8 @@ struct steps {
   const struct batch_systems *a;
   struct phase *solving, *moving;
   struct arena arena;
-  struct arrow_item *item, *again; /* [mine] all systems; those that are solved now */
+  struct arrow_item *item, *again; /* [mine] item: all own systems; again: the systems that are
+                                    * solved now */
   idx *solved;                     /* [mine] own member of again[i] */
   size_t unit;                     /* bytes of a proposal */
   char *own, *all;                 /* [mine], [count] proposals */
@@ -126,7 +127,7 @@ static void frame_propose(void *self, gidx i)
                                            s->a->kept[member], f->p, s->item[i].step_b, to->frame);
 }
 
-/* List the moves to try, or with accepted = 1 the accepted ones; returns how many there are. */
+/* List the moves to try, or with accepted = 1 only the accepted moves.  Returns their number. */
 static gidx moves_list(struct steps *s, int accepted)
 {
   const struct refit_state *f = s->f;

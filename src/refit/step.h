@@ -16,8 +16,8 @@ int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
                     const struct batch_systems *a, struct phase *solving, struct phase *moving,
                     struct atom_step *steps);
 
-/* *bytes <- the most memory that this takes besides the batch and its systems of q directions; its
- * allocations are only counted.  Not collective. */
+/* *bytes <- the most memory that atom_batch_step() takes besides the batch and its systems of q
+ * directions, by running its allocations dry.  Not collective. */
 int atom_batch_step_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
                           gidx *bytes);
 

@@ -8,8 +8,9 @@
 #include "model/results.h"
 #include "refit/state.h"
 
-/* The depth of a tree (base/block_tree.h) for so many rows, to which a rank pushes its own sum
- * blocks, which may begin anywhere, and then the nodes of all ranks.  Not collective. */
+/* The depth that a tree (base/block_tree.h) needs on a rank, for sums over `rows` rows.  The rank
+ * pushes its own sum blocks, which may begin anywhere; then the tree is emptied, and the nodes of
+ * all ranks are pushed.  Not collective. */
 int refit_sums_depth(gidx rows, int size, int rank);
 
 /* out[width], on rank 0 <- the sums of chains[own sum blocks][width], for `total` rows divided as
@@ -25,12 +26,11 @@ int refit_tss(struct comm *c, gidx total, const float *x, idx p, real *tss);
 int refit_norms(struct comm *c, gidx total, const float *x, idx p, real tss, const char *what,
                 struct metrics *m);
 
-/* *rss, on rank 0 <- the sum of squares of the residuals, which must be those of the stored
- * state. */
+/* *rss, on rank 0 <- the sum of squares of the residuals, which the state must hold. */
 int refit_rss(struct refit_state *f, real *rss);
 
-/* *bytes <- the most that one of these takes while it runs, by running their allocations dry.  Not
- * collective. */
+/* *bytes <- the most that one of these functions takes while it runs, by running their allocations
+ * dry.  Not collective. */
 int refit_sums_bytes(const struct refit_state *f, gidx *bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Own rows are routed and coded by a coder; or coded on their present supports, a sum block at a
- * time. */
+ * Own rows are routed and coded by a coder, or only coded on their present supports, in batches
+ * (row_batches.h). */
 #include "refit/sweep_end.h"
 
 #include <string.h>
@@ -203,7 +203,7 @@ static int codes_take(struct sweep_end *w)
   return OK;
 }
 
-/* The same for all ranks. */
+/* Round the frames, code the rows in batches, and take the results, on all ranks. */
 static int state_round(struct sweep_end *w, int *stopped)
 {
   struct refit_state *f = w->f;

@@ -39,7 +39,7 @@ struct table_cosine {
 };
 int refit_table_cosine(struct comm *c, const struct table_cosine *t, real *cosine);
 
-/* The shape of a coder with so many rounds for the rows of a state. */
+/* The shape of a coder with `rounds` rounds for the rows of a state. */
 struct sparse_coder_shape refit_sparse_coder_shape(const struct refit_state *f, idx rounds,
                                                    const char *device);
 
@@ -47,10 +47,10 @@ struct sparse_coder_shape refit_sparse_coder_shape(const struct refit_state *f, 
 double refit_sweep_end_seconds(const struct refit_state *f, const struct sparse_coder *coder,
                                int reroute);
 
-/* *bytes <- the most that this takes while it runs, by running its allocations dry, and two more
- * copies of the dictionary, which the decoder cosine needs.  For a task with a table only what the
- * task names is counted; otherwise also a coder of all atoms, the cosine, and the table.  Not
- * collective. */
+/* *bytes <- the most that refit_sweep_end() takes while it runs, by running its allocations dry,
+ * with two more copies of the dictionary, which the decoder cosine needs.  For a task with a table
+ * only what the task names is counted; otherwise also a coder of all atoms, the cosine, and the
+ * table.  Not collective. */
 int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes);
 
 #endif
