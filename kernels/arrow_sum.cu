@@ -106,7 +106,8 @@ static_assert(TILES * SUM_LANES <= THREADS, "arrow_types.h");
 
 #endif
 
-/* Write the pair of the lanes that the last threads have. */
+/* Each of the last SUM_LANES threads has the determinant pair of a lane.  Multiply these, and write
+ * the product. */
 static __device__ inline void pair_write(struct pair *pair, double *to)
 {
   pair_fold(pair, SUM_LANES);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * gram: the new entries of the Gram matrices (N.4) of rows' vectors, and their products with the
- * row.
+ * gram: for each row, the new entries of the Gram matrix (N.4) of its vectors, and the products of
+ * the new vectors with the row.
  *
  * grid    any number of blocks; block b has rows b, b + blocks and so on
  * block   (WARP, codes_warps()): one warp per chunk of 32 vectors, up to CODES_WARPS
@@ -10,7 +10,9 @@
  * -D MMA (tensor.h), ONE=0
  * It runs before codes or nonnegative if rows may have more than one chunk of vectors (max_m d >
  * WARP), unless m_old = m_new. */
-#define NONNEGATIVE 0 /* states of nonnegative codes begin with the same arrays, without rho */
+/* 0 is right for both kinds of codes: a state of nonnegative codes begins with the arrays that a
+ * state of other codes has if rho is 0. */
+#define NONNEGATIVE 0
 #include "codes_gram.h"
 
 /* Warps that fit on a multiprocessor; without MMA they need more registers. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A capture gives rows like an input of one file without shards. */
+ * Opens --rows, or a capture, as struct rows_input.  A capture is there an input of one file that
+ * is no list of shards. */
 #include "cli/captured.h"
 
 #include <math.h>
@@ -71,7 +72,8 @@ static int value_max(struct comm *c, real value, real *each, real *largest)
   return OK;
 }
 
-enum { SEEN_BITS = 22 }; /* a sum of 128 terms errs by about 2^-22 of their size */
+/* A float32 chain of 128 terms typically errs by less than 2^-22 times the sum of their sizes. */
+enum { SEEN_BITS = 22 };
 
 int captured_report(struct comm *c, const struct capture_input *in)
 {
@@ -86,8 +88,8 @@ int captured_report(struct comm *c, const struct capture_input *in)
   }
   arena_free(&arena);
   if (ldexp(largest, -SEEN_BITS) > 1e-3)
-    log_warn("terms of scores may reach %.2g in size: float32 sums that cancel leave scores, and "
-             "so lse and weights, off by about %.0e (numerics.md, N.27)",
+    log_warn("terms of scores may reach %.2g in size: where they cancel, rounding in float32 puts "
+             "scores, and so lse and weights, off by about %.0e (numerics.md, N.27)",
              largest, ldexp(largest, -SEEN_BITS));
   return OK;
 }

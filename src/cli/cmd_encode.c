@@ -79,7 +79,7 @@ static const struct option_row route_rows[] = {
      "may codes be negative? nonnegative: no, and atoms are chosen by their largest positive "
      "scores; auto: as the dictionary says, signed if it says nothing. With --encoder, own: the "
      "codes of the encoder; signed or nonnegative: codes are solved on its supports; auto: own, "
-     "but solved if the encoder comes from `refit --keep-supports`",
+     "but solved if the encoder comes from `refit --encoder` or `--keep-supports`",
      .effect = OPTION_BITS},
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     RESUME_OPTION(AT(resume)),

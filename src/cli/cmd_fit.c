@@ -102,8 +102,9 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
      "factor by which a sweep lengthens the steps of atoms: above 1, fewer sweeps reach the "
-     "same result; 0: 1.5 if --rho is at most 0.1, else 1. It is always 1 with --minibatch. From "
-     "the first sweep on that explains less of the fitted rows than the one before, it is 1",
+     "same result; 0: 1.5 if --rho is at most 0.1, else 1. It is always 1 with --minibatch. "
+     "After a sweep that explains less of the fitted rows than the one before it, it is 1 for the "
+     "rest of the fit",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
      "largest share of the atoms that a sweep replaces. Unused atoms, and near copies of "
@@ -116,8 +117,8 @@ static const struct option_row fit_rows[] = {
     {"minibatch", OPTION_TEXT, AT(minibatch), "auto", 0, 0, NULL, "ROWS",
      "fitted rows that are in memory at a time: a sweep updates the atoms by one such part, and "
      "earlier parts weigh less and less. none or 0: all rows. auto: all rows if they fit, "
-     "otherwise the least power of 4 that is at least 65536 and, times --top-s, at least 256 times "
-     "--atoms; the atoms depend on it. With --update atoms, auto is none",
+     "otherwise the least power of 4 that is at least 65536 and at least 256 * --atoms / --top-s. "
+     "The atoms depend on this number. With --update atoms, auto is none",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out", .effect = OPTION_BITS},
@@ -203,11 +204,11 @@ static const struct option_set fit_set = {
         "which --resume can continue; after others, and always with --minibatch, state.h5.  "
         "At the end it gets supports.h5, with the codes of all rows.\n\n" STOP_SIGNALS
         ", or create a file STOP in the folder of --output.  The job ends with exit code 75 "
-        "after the current sweep.  With --update atoms on CPUs it ends within the sweep, and "
-        "sweep.h5 holds the unfinished sweep.  While it encodes all rows at the end, it stops "
-        "after the "
-        "current block of rows.  A stop during routing, coding or the fit of another seed loses "
-        "that step; --resume repeats it.\n\n"
+        "as soon as it can.  Without --minibatch it stops within a sweep, and sweep.h5 has the "
+        "atoms that have moved; on a GPU with --update atoms, and with --minibatch, after the "
+        "sweep.  While it encodes all rows at the end, it stops after the current block of rows.  "
+        "A stop during routing, coding or the fit of another seed loses that step; --resume "
+        "repeats it.\n\n"
         "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"
         "  sagitta inspect run/dictionary.h5\n"
         "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --output more/",

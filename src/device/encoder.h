@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Operation of a device: supports and codes of rows by an imported encoder (N.24).  The dictionary
- * of the device is the matrix of that encoder.
+ * Operation of a device: supports and codes of rows by the encoder of an autoencoder (N.24).  The
+ * dictionary of the device is the matrix of that encoder.
  *
  * Floor: device.  Supports, scores and codes have the bits of model/encoder.h. */
 #ifndef DEVICE_ENCODER_H
@@ -10,7 +10,8 @@
 #include "model/encoder.h"
 #include "model/route.h"
 
-/* d = 1.  The device has all k atoms, put in their order from 0; weights in `encoder` are not read.
+/* d = 1.  The caller has put all k atoms on the device (device_put_tile()), in ascending order from
+ * atom 0.  The weights in `encoder` are not read.
  * Rows are read on the device side; all outputs are host memory. */
 struct encoder_job {
   const struct encoder *encoder;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Routing for AVX-512 with vectors of 256 bits: twice the registers of AVX2.  This is the fastest
- * on Zen 4; route_body.h says why. */
+ * on Zen 4, where broadcasts cost vectors of 512 bits a third of their speed. */
 #include "device/cpu/isa.h"
 #include "device/cpu/vectors_256.h"
 

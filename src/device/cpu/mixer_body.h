@@ -61,7 +61,8 @@ static void mixer_decays(gidx count, const float *g, float *out)
                 f32_exp2(mixer_load(g + i, count - i) * f32_splat(MIXER_LOG2_E)));
 }
 
-/* Lane l of (N.60) is summed: add the finished lanes before it, by pairs, fours and so on. */
+/* sum is that of lane l of (N.60).  Add to it the sums of the lanes before it that the tree joins
+ * with it: of one lane, of two, four and so on.  part[level] <- the total. */
 ALWAYS_INLINE void mixer_lane_add(f32v *part, int l, f32v sum)
 {
   int level = __builtin_ctz(~(unsigned)l);

@@ -257,7 +257,7 @@ void h5_values_type(const struct h5_values *v, char *out, int capacity)
   }
 }
 
-/* The bytes as one little-endian hexadecimal number. */
+/* The bytes, taken as one little-endian number, in hexadecimal. */
 static void hex_print(const unsigned char *bytes, size_t count, char *out, int capacity)
 {
   int used = snprintf(out, (size_t)capacity, "0x");
