@@ -228,7 +228,7 @@ def check_readers(at):
                           ("terminal", ())):
         done = sagitta(command, *rows, "--dictionary", f"{at}/run", "--supports", f"{at}/run",
                        *more, "--output", f"{at}/{command}")
-        fails(done, 65, ["encoder, relu", "'--dictionary' in the place of '--encoder'"], command)
+        fails(done, 65, ["encoder, relu", "'--dictionary' instead of '--encoder'"], command)
     x = np.load(f"{at}/x.npy")
     with h5py.File(f"{at}/topk.h5") as f:
         full = np.diff(f["supports/indptr"][:]) == 4

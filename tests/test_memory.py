@@ -93,7 +93,8 @@ def check_refused(folder):
         ok(done.returncode == 71 and f"--minibatch {part}'" in done.stderr,
            f"--minibatch {16 * part}: {done.returncode} {done.stderr[-900:]}")
     done = fit(folder, room, "--atoms", 5000)
-    ok(done.returncode == 71 and "no '--minibatch' fits either" in done.stderr,
+    ok(done.returncode == 71 and "no '--minibatch' fits either" in done.stderr and
+       "takes parts" not in done.stderr,  # a part by shape has more rows than there are
        f"exit {done.returncode} {done.stderr[-900:]}")
 
 

@@ -619,6 +619,13 @@ static int rows_file_write(struct bench *b)
   return matrix_output_finish(&f, NULL, 0);
 }
 
+/* What spent() has to be multiplied by where one thread of each rank works. */
+static double alone(const struct bench *b)
+{
+  int gpu = strcmp(b->common->device, "cuda") == 0;
+  return gpu ? 1 : fmin(b->common->threads, b->cores) / fmin(1, b->cores);
+}
+
 static int file_read_measure(struct bench *b)
 {
   static struct rows_input rows;
@@ -628,9 +635,7 @@ static int file_read_measure(struct bench *b)
   TRY(comm_agree(b->c, rows_input_open(&rows, b->c, b->path)));
   b->source = &rows.source;
   TRY(time_take(b, source_read_run, at, &seconds));
-  int gpu = strcmp(b->common->device, "cuda") == 0; /* of a CPU's threads one reads */
-  double alone = gpu ? 1 : fmin(b->common->threads, b->cores) / fmin(1, b->cores);
-  TRY(rate_add(b, RATE_READ, at, bytes, seconds * alone));
+  TRY(rate_add(b, RATE_READ, at, bytes, seconds * alone(b)));
   rows_input_close(&rows);
   if (b->c->rank == 0) unlink(b->path);
   return OK;
@@ -642,6 +647,15 @@ static int exchange_run(struct bench *b, const double *at)
   idx counts[1024];
   for (int r = 0; r < b->c->size; r++) counts[r] = EXCHANGED / 4 / b->c->size;
   return comm_allgather(b->c, b->rows, counts, sizeof(float), b->atoms);
+}
+
+static int exchange_measure(struct bench *b)
+{
+  const double at[RATE_AXES] = {1, 1, 1};
+  const int size = b->c->size;
+  double seconds;
+  TRY(time_take(b, exchange_run, at, &seconds));
+  return rate_add(b, RATE_EXCHANGE, at, EXCHANGED * (size - 1.) / size, seconds * alone(b));
 }
 
 static int all_measure(struct bench *b, const struct bench_write_options *o)
@@ -657,8 +671,7 @@ static int all_measure(struct bench *b, const struct bench_write_options *o)
   TRY(bench_write_once(o, b->common, b->c, &writing));
   TRY(rate_add(b, RATE_WRITE, at, writing.bytes / b->c->size, writing.rows));
   TRY(rate_add(b, RATE_CHECK, at, writing.bytes / b->c->size, writing.end));
-  if (b->c->size == 1 || b->c->size > 1024) return OK;
-  return measure(b, exchange_run, RATE_EXCHANGE, at, EXCHANGED * (b->c->size - 1.) / b->c->size);
+  return b->c->size == 1 || b->c->size > 1024 ? OK : exchange_measure(b);
 }
 
 static void line_print(const struct rate_line *line)

@@ -20,7 +20,7 @@ enum fit_update fit_update_choose(const struct fit_task *t, idx top_s)
 {
   real entries = (real)t->rows->n * top_s, gram = (real)t->k * t->k;
   if (t->update != UPDATE_AUTO) return t->update;
-  if (t->minibatch) return t->k <= FIT_PARTS_JOINT_ATOMS_MOST ? UPDATE_JOINT : UPDATE_CONJUGATE;
+  if (t->minibatch) return fit_update_by_parts(t->k);
   return t->d == 1 && t->k <= FIT_JOINT_ATOMS_MOST && gram <= 16 * entries ? UPDATE_JOINT
                                                                            : UPDATE_ATOMS;
 }

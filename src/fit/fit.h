@@ -42,6 +42,12 @@ enum {
   FIT_PARTS_JOINT_ATOMS_MOST = 131072
 };
 
+/* What UPDATE_AUTO is with parts. */
+static inline enum fit_update fit_update_by_parts(idx k)
+{
+  return k <= FIT_PARTS_JOINT_ATOMS_MOST ? UPDATE_JOINT : UPDATE_CONJUGATE;
+}
+
 /* Do all atoms move at once? */
 static inline int fit_moves_all(enum fit_update how)
 {

@@ -120,7 +120,7 @@ static int parts_agree(struct fit *f, gidx *rows)
   gidx *all;
   f->refit_task.colors = 0;
   f->refit_task.no_steps = 1;
-  if (!fit_moves_all(f->how)) f->how = UPDATE_JOINT;
+  if (!fit_moves_all(f->how)) f->how = fit_update_by_parts(f->task->k);
   TRY(fit_gram_plan(f, 0)); /* without lists: the part takes the memory that is left */
   int status = arena_alloc(&f->arena, &all, f->c->size, sizeof *all);
   if (!status) status = parts_find(f, rows);
@@ -304,6 +304,7 @@ int fit_parts_choose(const struct fit_task *task, struct comm *c, gidx *rows, ch
     status_take(why, capacity);
     comm_recover(c);
     *rows = fit_chosen_part(task->k, none.top_s);
+    if (*rows >= f->fitted.n) *rows = 0; /* one part would be all rows, which do not fit */
   } else {
     TRY(status);
   }
