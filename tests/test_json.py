@@ -463,8 +463,9 @@ def check_bench(p):
                                (["--atoms", 3], 2, "4 of 3 atoms")):
         done = bench(*later_wins("write", *write, *change), ranks=2)
         ok(done.returncode == code and text in done.stderr, f"{change}: {done.stderr[:300]}")
-    page, _ = p.tell("rates", "--output", p.at("written"), "--repeats", 1, run=bench)
-    ok(page["rates"] and not os.listdir(p.at("written")), f"{page}")
+    if not os.environ.get("SANITIZED"):  # with sanitizers the rates take over five minutes
+        page, _ = p.tell("rates", "--output", p.at("written"), "--repeats", 1, run=bench)
+        ok(page["rates"] and not os.listdir(p.at("written")), f"{page}")
     done = bench("write", *shape)
     ok(done.returncode == 2 and "'--output' is missing" in done.stderr, f"{done.stderr[:300]}")
     with open(p.at("written/bench-write.h5"), "w"):
