@@ -19,9 +19,9 @@
 struct form {
   const char *program, *architecture;
   const char *decoder, *mean, *weights, *bias, *threshold;
-  int decoder_turned, weights_turned; /* 1: stored transposed, as (P, K) */
-  int centered;                       /* 1: its encoder subtracts the mean from rows */
-  int kind;                           /* enum encoder_kind; -1: this program does not know it */
+  int decoder_transposed, weights_transposed; /* 1: stored transposed, as (P, K) */
+  int centered;                               /* 1: its encoder subtracts the mean from rows */
+  int kind; /* enum encoder_kind; -1: this program does not know it */
 };
 #define LENS(name, threshold, kind)                                                                \
   {                                                                                                \
@@ -237,7 +237,7 @@ static int shape_find(struct autoencoder *a, const struct form *form)
   CHECK(decoder->rank == 2 && mean->rank == 1, ERR_INPUT,
         "'%s' and '%s' of '%s' have %d and %d dimensions, not 2 and 1", form->decoder, form->mean,
         a->weights_path, decoder->rank, mean->rank);
-  gidx k = decoder->shape[form->decoder_turned], p = decoder->shape[!form->decoder_turned];
+  gidx k = decoder->shape[form->decoder_transposed], p = decoder->shape[!form->decoder_transposed];
   if (p != mean->shape[0] && k == mean->shape[0]) { /* matrix_read() reports the error */
     gidx swap = k;
     k = p;
@@ -368,7 +368,7 @@ static int encoder_read(struct autoencoder *a, const struct form *form, int whic
   if (form->kind < 0) return OK;
   e->kind = (enum encoder_kind)form->kind;
   TRY(settings_flag(&a->settings, "rescale_acts_by_decoder_norm", &e->rescaled));
-  TRY(matrix_read(a, form->weights, form->weights_turned, &a->weights));
+  TRY(matrix_read(a, form->weights, form->weights_transposed, &a->weights));
   TRY(vector_read(a, form->bias, e->k, &a->bias));
   if (form->threshold) TRY(threshold_read(a, form->threshold));
   e->weights = a->weights;
@@ -421,7 +421,7 @@ int autoencoder_open(struct autoencoder *a, const char *folder)
   a->pursues = !strcmp(a->architecture, "matching_pursuit");
   TRY(tensors_check(a, &form));
   TRY(shape_find(a, &form));
-  TRY(matrix_read(a, form.decoder, form.decoder_turned, &a->decoder));
+  TRY(matrix_read(a, form.decoder, form.decoder_transposed, &a->decoder));
   TRY(vector_read(a, form.mean, a->encoder.p, &a->mean));
   TRY(shape_check(a));
   TRY(encoder_read(a, &form, which));
