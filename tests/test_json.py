@@ -14,6 +14,7 @@ import numpy as np
 from exchange_files import FOLDERS, MADE
 from tap import SOURCE, bench, claim, done_testing, later_wins, ok, sagitta
 
+SANITIZED = os.environ.get("SANITIZED")
 HEAD = ["format", "format_version", "command", "version", "revision"]
 
 
@@ -463,7 +464,7 @@ def check_bench(p):
                                (["--atoms", 3], 2, "4 of 3 atoms")):
         done = bench(*later_wins("write", *write, *change), ranks=2)
         ok(done.returncode == code and text in done.stderr, f"{change}: {done.stderr[:300]}")
-    if not os.environ.get("SANITIZED"):  # with sanitizers the rates take over five minutes
+    if not SANITIZED:  # with sanitizers the rates take over five minutes
         page, _ = p.tell("rates", "--output", p.at("written"), "--repeats", 1, run=bench)
         ok(page["rates"] and not os.listdir(p.at("written")), f"{page}")
     done = bench("write", *shape)
@@ -537,7 +538,8 @@ def check_documents(p):
     for _, command, words, example in examples:
         wanted = shape_of({"command": command, **completed(json.loads(example))})
         pages = [shape_of(page) for page in p.pages if page["command"] == command]
-        ok(any(fits(wanted, page) for page in pages) or command == "serve" and not served,
+        left_out = command == "serve" and not served or command == "rates" and SANITIZED
+        ok(any(fits(wanted, page) for page in pages) or left_out,
            f"{command}{words}: {wanted} {pages[:3]}")
     listed = sagitta("--list-options").stdout.split()
     told = {command for program, command, *_ in examples if program == "sagitta"}
