@@ -237,6 +237,41 @@ def check_complete(place):
     return None
 
 
+@claim("the encoding at the end is saved: no byte changes, and a kill loses what came after a save")
+def check_saved(place, words, ranks):
+    out, often = place.at("often"), ["--save-seconds", 1e-9]
+    shutil.rmtree(out, ignore_errors=True)
+    done = sagitta(*words, "--output", place.at("plain"), "--force")
+    ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}")
+    done = sagitta(*words, "--output", out, *often, ranks=ranks)
+    saves = done.stderr.count("] saved   ")
+    ok(done.returncode == 0 and saves >= 2, f"exit {done.returncode} {done.stderr[-600:]}")
+    place.same("plain", "often", f"saved by {ranks} ranks")
+    if os.environ.get("SANITIZED"):
+        return skip("the sanitizers come first among what is preloaded")
+    words = [*words, "--output", out, *often]
+    os.environ["FAULT_SIGNAL"] = str(int(signal.SIGKILL))
+    shutil.rmtree(out)
+    calls = faulty("signal:1000000000", *words, count=True, of="supports.h5.*.tmp")
+    shutil.rmtree(out)
+    code, text = faulty(f"signal:{calls}", *words, of="supports.h5.*.tmp")
+    with h5py.File(place.at(out, "supports.h5")) as f:
+        ok(code == -signal.SIGKILL and f.attrs["kind"] == "part", f"exit {code} {text[-300:]}")
+    done = sagitta(*words, "--resume", ranks=ranks)
+    ok(done.returncode == 0 and "resume  after 24576 of 26000 rows" in done.stderr,
+       f"exit {done.returncode} {done.stderr[-600:]}")
+    place.same("plain", "often", f"killed, resumed by {ranks} ranks")
+    return None
+
+
+def check_saves(place):
+    random = np.random.default_rng(3)
+    np.save(place.at("saves.npy"), random.standard_normal((26000, 12)).astype("f4"))
+    words = ["fit", "--rows", place.at("saves.npy"), "--atoms", 50, "--device", "cpu"]
+    check_saved(place, [*words, "--find", "codes", "--top-s", 4, "--sweeps", 2], 2)
+    check_saved(place, [*words, "--find", "features", "--l0", 2.5], 3)
+
+
 @claim("a fit that replaces another and is killed leaves no supports of the other's atoms")
 def check_replaced(place):
     if os.environ.get("SANITIZED"):
@@ -317,6 +352,7 @@ with tempfile.TemporaryDirectory() as main:
     check_states(made)
     check_short_part(made)
     check_complete(made)
+    check_saves(made)
     check_replaced(made)
     check_refused(made)
 done_testing()

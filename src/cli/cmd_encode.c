@@ -579,6 +579,13 @@ int encode_identity_begin(struct identity_text *identity, const struct encode_ta
   return identity_text_begin(identity, command_encode.options, &o);
 }
 
+/* Rank 0 publishes. */
+static int result_close(void *self)
+{
+  struct encode_state *job = self;
+  return encode_close(&job->files, &job->result);
+}
+
 /* Claim the output path.  If an earlier run has done some of the rows, the task gets the others. */
 static int files_open(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
@@ -597,9 +604,8 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->job = (struct job){.run = run, .output = o->output, .resume = o->resume};
   TRY(encode_files_open(f, &inputs));
   run->max_seconds = o->max_seconds;
-  job->saves = (struct encode_saves){.files = f, .publish = encode_close};
+  job->saves = (struct encode_saves){.files = f, .publish = result_close, .self = job};
   f->job.save_seconds = o->save_seconds; /* 0: never */
-  task->stops = job_stops(&f->job);
   task->wishes = job_wishes(&f->job);
   return OK;
 }
@@ -639,13 +645,6 @@ static void mean_advise(const struct run *run, const struct encode_options *o,
     advice_mean(&job->result.metrics, job->dictionary.file, mend);
   else if (o->rows)
     advice_first_mean(t->rows, job->dictionary.file, mend);
-}
-
-/* Rank 0 publishes. */
-static int result_close(void *self)
-{
-  struct encode_state *job = self;
-  return encode_close(&job->files, &job->result);
 }
 
 /* A stop ends three blocks; then a part is read again, or what no record of a growing file has. */

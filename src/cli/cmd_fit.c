@@ -21,6 +21,7 @@
 #include "cli/fit_job.h"
 #include "cli/report.h"
 #include "encoding/encode_ranks.h"
+#include "encoding/encode_saves.h"
 #include "job/threads.h"
 #include "io/dictionary.h"
 #include "io/labels.h"
@@ -441,7 +442,6 @@ static void encode_fill(struct fit_job *j)
                                    .codes = 1,
                                    .nonnegative = t->nonnegative,
                                    .max_cosine = j->o->cosine_limit};
-  j->encode.stops = job_stops(&j->files.job);
 }
 
 /* A stop writes the atoms, and of parts what is known so far: two sums, or weights with conjugate.
@@ -481,7 +481,6 @@ static int held_out_encode(struct fit_job *j)
   j->encode.rows = &held_out;
   j->encode.sink = &nowhere;
   j->encode.no_cosine = 1;
-  j->encode.stops = (struct stops){0};
   if (!status) status = encode_grid_choose(&j->encode, c, reason, sizeof reason);
   if (!status) status = encode_run(&j->encode, c, &result);
   if (!status && c->rank == 0) j->held_out_explained = result.metrics.explained_variance;
@@ -498,12 +497,14 @@ static int supports_end(void *self)
 }
 
 /* Encode all rows with the best dictionary, without penalty, into supports.h5; a resumed run
- * encodes only the rest.  It may be stopped between two blocks, as encode may.  Collective. */
+ * encodes only the rest.  It may be stopped between two blocks, and is saved, as encode is.
+ * Collective. */
 static int rows_encode(struct fit_job *j)
 {
   struct run *run = j->run;
   struct comm *c = &run->comm;
   struct encode_files *f = &j->supports;
+  struct encode_saves saves = {.files = f, .publish = supports_end, .self = j};
   const struct row_source *rows = &j->rows.source;
   idx k = j->task.k, p = rows->p;
   char reason[128];
@@ -514,9 +515,14 @@ static int rows_encode(struct fit_job *j)
   f->all = rows;
   TRY(encode_files_resume(f, run, &j->files.job.more[FIT_SUPPORTS], j->files.job.is_resumed, best));
   TRY(encode_grid_choose(&j->encode, c, reason, sizeof reason));
+  f->job.save_seconds = j->o->save_seconds;
   TRY(job_begin(&f->job));
   TRY(encode_ranks_begin(f));
-  TRY(encode_run(&j->encode, c, &j->encoded));
+  encode_saves_begin(&saves);
+  for (int more = 1; more;) {
+    TRY(encode_run(&j->encode, c, &j->encoded));
+    TRY(encode_saves_take(&saves, &j->encoded, &more));
+  }
   TRY(encode_files_join(f, &j->encoded));
   return job_finish(&f->job, supports_end, j);
 }

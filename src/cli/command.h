@@ -218,8 +218,9 @@ struct device_options own_codes_device(const struct own_codes_options *o);
   {                                                                                                \
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
         "save an unfinished sweep every SECONDS, on a stop request, and before codes are solved "  \
-        "again if that may take a tenth of SECONDS or longer; a killed job loses what came after " \
-        "the last save; 0: never. On a GPU a sweep that moves atoms one by one is saved whole",    \
+        "again if that may take a tenth of SECONDS or longer; `fit` also saves the encoding at "   \
+        "its end; a killed job loses what came after the last save; 0: never. On a GPU a sweep "   \
+        "that moves atoms one by one is saved whole",                                              \
         .effect = OPTION_RUN                                                                       \
   }
 

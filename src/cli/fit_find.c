@@ -15,6 +15,7 @@
 #include "model/advice.h"
 #include "encoding/encode_files.h"
 #include "encoding/encode_ranks.h"
+#include "encoding/encode_saves.h"
 #include "cli/encode_report.h"
 #include "results/find_files.h"
 #include "find/forecast.h"
@@ -253,9 +254,6 @@ static void encode_fill(struct find_job *j)
                                    .codes = 1,
                                    .nonnegative = 1,
                                    .max_cosine = j->o->cosine_limit};
-  j->files.job.poll_seconds = 0; /* blocks are longer than batches */
-  j->files.job.stops_to_save = 0;
-  j->encode.stops = job_stops(&j->files.job);
   encode_cut_choose(&j->encode, j->run->comm.size);
 }
 
@@ -271,6 +269,7 @@ static int supports_end(void *self)
 static int rows_encode(struct find_job *j)
 {
   struct encode_files *f = &j->supports;
+  struct encode_saves saves = {.files = f, .publish = supports_end, .self = j};
   const struct row_source *rows = &j->rows.source;
   idx k = j->encoder.k, p = rows->p;
   uint64_t name = content_hash(items_terms(j->atoms, k, p, 0), k, 1, p);
@@ -279,9 +278,14 @@ static int rows_encode(struct find_job *j)
   f->task = &j->encode;
   f->all = rows;
   TRY(encode_files_resume(f, j->run, &j->files.job.more[1], j->files.job.is_resumed, name));
+  f->job.save_seconds = j->o->save_seconds;
   TRY(job_begin(&f->job));
   TRY(encode_ranks_begin(f));
-  TRY(encode_run(&j->encode, &j->run->comm, &j->encoded));
+  encode_saves_begin(&saves);
+  for (int more = 1; more;) {
+    TRY(encode_run(&j->encode, &j->run->comm, &j->encoded));
+    TRY(encode_saves_take(&saves, &j->encoded, &more));
+  }
   TRY(encode_files_join(f, &j->encoded));
   return job_finish(&f->job, supports_end, j);
 }

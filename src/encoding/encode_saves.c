@@ -40,7 +40,7 @@ static void counts_join(struct encode_saves *s, struct encode_result *r)
 static int part_publish(void *self)
 {
   const struct encode_saves *s = self;
-  TRY(s->publish(s->files, s->result));
+  TRY(s->publish(s->self));
   summary_write(s->files->job.run);
   return OK;
 }
@@ -52,7 +52,6 @@ static int save(struct encode_saves *s, struct encode_result *r)
   struct job *job = &s->files->job;
   double begun = log_seconds(), opening = r->phases[PHASE_OPEN].seconds / (s->count + 1);
   TRY(encode_files_join(s->files, r));
-  s->result = r;
   TRY(job_finish(job, part_publish, s));
   encode_free(r);
   TRY(encode_files_continue(s->files));
@@ -72,6 +71,7 @@ double encode_saves_pause(double save_seconds, double took)
 void encode_saves_begin(struct encode_saves *s)
 {
   struct job *job = &s->files->job;
+  s->files->task->stops = job_stops(job);
   job->stops_to_save = job->save_seconds > 0;
   job_save_later(job);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Save the rows that encode and route have done, at intervals.  A job that is killed loses only the
- * rows after the last save, and --resume continues there.
+ * Save the rows that encode, route and the end of fit have done, at intervals.  A killed job loses
+ * only the rows after the last save, and --resume continues there.
  *
  * Floor: encoding.
  *
@@ -13,18 +13,19 @@
 #include "encoding/encode_files.h"
 
 struct encode_saves {
-  struct encode_files *files; /* borrowed; set by the caller, like publish() */
-  int (*publish)(struct encode_files *files, const struct encode_result *result);
-  const struct encode_result *result; /* the result that is being saved */
-  int count;                          /* saves so far */
-  gidx rows;                          /* rows of all runs so far; the members below are of these
-                                       * runs, too */
+  /* Set by the caller; pointers are borrowed. */
+  struct encode_files *files;
+  int (*publish)(void *self); /* publish the result so far, a part or a record; rank 0 calls it */
+  void *self;
+  int count; /* saves so far */
+  gidx rows; /* rows of all runs so far; the members below are of these runs, too */
   struct phase phases[ENCODE_PHASES];
   struct device_counts counts;
   struct screen_counts filter;
 };
 
-/* Call this before the first encode_run().  Not collective. */
+/* Call this before the first encode_run().  The task of s->files can then be stopped; it is stopped
+ * for saves if its job has save_seconds.  Not collective. */
 void encode_saves_begin(struct encode_saves *s);
 /* Call this after each encode_run().  If the run ended only for a save, its result is published,
  * *more <- 1, and the task is for the rows that are left: run it again.  The last result has the
