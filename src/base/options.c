@@ -377,7 +377,7 @@ static int defaults_set(const struct option_set *set, char *values)
 
 static const char config_help[] =
     "\nDECK is a text file of options, one `KEY = VALUE` per line, KEY without --;\n"
-    "options on the command line win over it.\n";
+    "options on the command line override it.\n";
 
 /* Print --help or --usage and exit.  argp is called with ARGP_NO_ERRS, since this program reports
  * errors itself, and then it prints no help either. */

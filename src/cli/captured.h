@@ -15,8 +15,8 @@
 #define CAPTURE_OPTION(offset)                                                                     \
   {                                                                                                \
     "capture", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE",                                      \
-        "in place of --rows: a file of queries, keys and values of attention; rows are "           \
-        "computed from it, as by `sagitta harvest`, every time they are read",                     \
+        "in place of --rows: a file of queries, keys and values of attention; each time rows "     \
+        "are read, they are computed from it as `sagitta harvest` computes them",                  \
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 

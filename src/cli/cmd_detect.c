@@ -45,7 +45,7 @@ static const struct option_row speed_rows[] = {
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
+    {"Speed; the result has the same bits", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 

@@ -67,7 +67,7 @@ static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Form", form_rows, LENGTH(form_rows), 0},
     {"Result", folder_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed, never a bit of the result", compute_options, LENGTH(compute_options), 0},
+    {"Speed; the result has the same bits", compute_options, LENGTH(compute_options), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 

@@ -43,20 +43,21 @@ static const struct option_row input_rows[] = {
      "hold out about this share of --rows, at most about 65,536 rows: each window of 128 rows is "
      "drawn with this probability, so with few rows the share may be far off. No atom is "
      "fitted to held-out rows: they decide when the fit ends and which sweep is its result; 0: "
-     "none, and the fitted rows decide",
+     "no row is held out, and the fitted rows decide",
      .effect = OPTION_BITS},
     MAX_NORM_OPTION(AT(max_norm)),
     UNCENTERED_OPTION(AT(uncentered)),
 };
 
 static const struct option_row fit_rows[] = {
-    {"atoms", OPTION_INT, AT(asked.k), NULL, 1, 1 << 30, NULL, "COUNT",
-     "atoms of the dictionary: features to learn", .effect = OPTION_BITS},
+    {"atoms", OPTION_INT, AT(asked.k), NULL, 1, 1 << 30, NULL, "COUNT", "number of atoms to learn",
+     .effect = OPTION_BITS},
     {"find", OPTION_CHOICE, AT(find), "stable", 0, 0, "stable|codes|features", NULL,
      "stable: atoms that another seed finds again; rows have few atoms while atoms are fitted, "
      "and four times as many when they are encoded. codes: atoms that describe rows best; rows "
      "have the same number of atoms in both steps. features: atoms that fire where the features "
-     "of rows do; --l0 says how many per row on average",
+     "of rows do; --l0 says how many per row on average; such a fit makes a fixed number of "
+     "updates instead of sweeps, and refuses options that it does not use",
      .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "required with --find features: active atoms per row on average, such as 25 or 2.5; at "
@@ -64,48 +65,50 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
      "atoms per row while atoms are fitted, 1 to 256: if it is small, another seed finds more "
-     "of the atoms again. auto tries --encode-s (32 if it is not given) and 1/2, 1/4 and 1/8 of it "
-     "on each half of the rows; with --find codes --encode-s must be given. It keeps the numbers "
-     "whose atoms explain rows, and predict "
-     "--labels, about as well as the best; of these it takes the one whose atoms agree most "
-     "between the halves (default: 8, at most --encode-s; with --find codes 32)",
+     "of the atoms again. auto tries four numbers: --encode-s (32 if it is not given) and 1/2, "
+     "1/4 and 1/8 of it; with --find codes --encode-s must be given. It fits each half of the rows "
+     "with each number. It keeps the numbers whose atoms explain rows, and predict --labels, about "
+     "as well as the best; of these it takes the one whose atoms agree most between the halves "
+     "(default: 8, at most --encode-s; with --find codes 32)",
      .effect = OPTION_BITS},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "for --top-s auto: labels that atoms should predict, a whole number for each row, such as "
      "its token (default path: /token)",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     {"encode-s", OPTION_INT, AT(encode_s), "0", 0, MAX_TOP_S, NULL, "ATOMS",
-     "atoms per row in supports.h5, and the default of `encode` with this dictionary: more "
-     "atoms explain more; 0: four times --top-s, but at most 256 and at most --atoms; with "
-     "--find codes: --top-s",
+     "atoms per row in supports.h5; `encode` with this dictionary takes the same number by "
+     "default. More atoms explain more; 0: four times --top-s, but at most 256 and at most "
+     "--atoms; with --find codes: --top-s",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "nonnegative", 0, 0, "nonnegative|signed", NULL,
      "may codes be negative?", .effect = OPTION_BITS},
     {"rounds", OPTION_INT, AT(asked.rounds), "8", 1, MAX_TOP_S, NULL, "COUNT",
-     "rounds of routing: each later round routes what the codes so far do not explain; at most "
-     "as many as a row has atoms",
+     "rounds in which the atoms of a row are chosen: the first takes the largest scores, each "
+     "later one the largest scores with what the codes so far do not explain; at most as many as a "
+     "row has atoms",
      .effect = OPTION_BITS},
     {"rho", OPTION_REAL, AT(asked.rho), "0.1", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes while fitting; the final codes have none", .effect = OPTION_BITS},
     {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint|conjugate", NULL,
-     "how a sweep moves the atoms. atoms: each by its own system; joint: all at once by the "
-     "normal equations; conjugate: all at once by conjugate gradients, on CPUs, without the "
-     "matrix of --atoms times --atoms numbers that joint needs; auto: with --minibatch joint, or "
-     "conjugate if --atoms is above 131072; without it joint if --atoms is at most 16384 and its "
-     "square is at most 16 times the number of codes of all rows, otherwise atoms",
+     "how a sweep moves the atoms. atoms: each by a system of equations of its own; joint: all at "
+     "once by the normal equations; conjugate: all at once by conjugate gradients, on CPUs, "
+     "without joint's matrix of --atoms times --atoms numbers. auto with --minibatch: joint, or "
+     "conjugate if --atoms is above 131072. auto without it: joint if --atoms is at most 16384 and "
+     "its square is at most 16 times the number of codes of all rows; otherwise atoms",
      .effect = OPTION_BITS},
     {"passes", OPTION_INT, AT(asked.passes), "4", 1, 1000, NULL, "COUNT",
-     "sweeps of the inner solver of --update joint over the atoms; steps of --update conjugate",
+     "with --update joint: passes of the solver over all atoms in one sweep; with --update "
+     "conjugate: its steps in one sweep",
      .effect = OPTION_BITS},
     {"directions", OPTION_INT, AT(asked.directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom can move in a sweep of --update atoms; 1: the gradient. Each "
      "further one costs a pass over the rows of the atom, and explains a little more per sweep",
      .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
-     "factor by which a sweep lengthens the steps of atoms: above 1, fewer sweeps reach the "
-     "same result; 0: 1.5 if --rho is at most 0.1, else 1. It is always 1 with --minibatch. "
-     "After a sweep that explains less of the fitted rows than the one before it, it is 1 for the "
-     "rest of the fit",
+     "factor that lengthens the step of each atom: with one above 1, fewer sweeps reach the "
+     "same result; 0: 1.5 if --rho is at most 0.1, otherwise 1. With --minibatch it is always 1. "
+     "Once a sweep explains less of the fitted rows than the sweep before, it is 1 for the rest of "
+     "the fit",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
      "largest share of the atoms that a sweep replaces. Unused atoms, and near copies of "
@@ -113,19 +116,22 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"twin-cosine", OPTION_REAL, AT(asked.duplicate_cosine), "0.95", 0.5, 1, NULL, "COSINE",
      "two atoms are near copies if their |cosine| is above this; the one with fewer rows is "
-     "replaced; 1: none is",
+     "replaced; 1: no atom is replaced as a copy",
      .effect = OPTION_BITS},
     {"minibatch", OPTION_TEXT, AT(minibatch), "auto", 0, 0, NULL, "ROWS",
-     "fitted rows that are in memory at a time: a sweep updates the atoms by one such part, and "
-     "earlier parts weigh less and less. none or 0: all rows. auto: all rows if they fit, "
-     "otherwise the least power of 4 that is at least 65536 and at least 256 * --atoms / --top-s. "
-     "The atoms depend on this number. With --update atoms, auto is none",
+     "number of fitted rows that are in memory at a time. With fewer than all, each sweep reads "
+     "one minibatch of this many rows, and moves the atoms by sums over it and over earlier "
+     "minibatches, which weigh less and less. none or 0: all rows. auto: all rows if they fit, "
+     "otherwise the "
+     "smallest power of 4 that is at least 65536 and at least 256 * --atoms / --top-s. The atoms "
+     "depend on this number. With --update atoms, auto is none",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
-     "another number draws another start, and other rows to hold out", .effect = OPTION_BITS},
+     "number from which the start and the held-out rows are drawn", .effect = OPTION_BITS},
     {"seeds", OPTION_INT, AT(seeds), "1", 1, SEEDS_MOST, NULL, "COUNT",
      "seeds to fit, one after another: --seed and the numbers that follow it. The first fit is "
-     "the result; the others tell how stable each of its atoms is; 2 or 3 seeds tell most of it",
+     "the result; the others show which of its atoms another seed finds again; 2 or 3 seeds are "
+     "usually enough",
      .effect = OPTION_BITS},
     {"detectors", OPTION_FLAG, AT(detectors), "no", 0, 1, NULL, NULL,
      "also make a detector for each atom, a linear score and a threshold, as `sagitta detect` "
@@ -139,7 +145,7 @@ static const struct option_row end_rows[] = {
      "with --minibatch, when five passes over the rows do",
      .effect = OPTION_EXTENT},
     {"sweeps", OPTION_LONG, AT(asked.sweeps), "100", 0, 1 << 20, NULL, "COUNT",
-     "largest number of sweeps; with --minibatch, of passes over the rows",
+     "largest number of sweeps; with --minibatch, largest number of passes over the rows",
      .effect = OPTION_EXTENT},
     {"max-seconds", OPTION_REAL, AT(asked.max_seconds), "0", 0, 1e9, NULL, "SECONDS",
      "begin no sweep that would end more than SECONDS after the start; 0: no limit",
@@ -152,10 +158,10 @@ static const struct option_row speed_rows[] = {
     CPU_VARIANT_OPTION(AT(asked.variant), "instruction set of CPU loops"),
     FILTER_OPTION(AT(asked.filter)),
     {"share", OPTION_CHOICE, AT(asked.share), "auto", 0, 0, SHARE_CHOICES, NULL,
-     "the ranks of a node share the supports and codes of all rows for --update joint and "
-     "conjugate (8 bytes per code), and up to 256 MB of the Gram matrix; auto: if shared memory "
-     "can be had; no: every rank has its own copy, as always with joint on GPUs. The result "
-     "has the same bits",
+     "with --update joint or conjugate on CPUs: the ranks of a node share one copy of the "
+     "supports and codes of all rows (8 bytes per code), and up to 256 MB of the Gram matrix. "
+     "auto: if the node allows shared memory; no: every rank has its own copy, as it always has "
+     "with joint on GPUs. The result has the same bits",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "continue the earlier run at --output with the same rows. Options may differ only in "
@@ -190,26 +196,27 @@ static const struct option_set fit_set = {
         "held-out rows, and the result is the sweep that explained most of them.  There is "
         "no learning rate.  The bytes of the result depend on the rows and the options "
         "alone, not on ranks or threads.  There are two exceptions: with --max-seconds they "
-        "also depend on how far the machine got; where rows do not fit in memory, they "
-        "are those of a --minibatch.\n\n"
-        "If rows have few atoms during the fit, each atom means more, and another seed finds "
-        "far more of the atoms again.  If rows are then encoded with more of these atoms, "
-        "they are described nearly as well as by atoms that were fitted with more.  So "
-        "--find stable, the default, fits with 8 atoms per row and encodes with 32; --find "
-        "codes fits with 32, and explains a little more.\n\n"
-        "--seeds 3 fits two more seeds, and pairs their atoms one to one with those of the "
-        "first.  The stability of an atom is the largest cosine with its pairs; "
-        "dictionary.h5 has it as /stability.  `inspect` and the log summarise it, and "
-        "`export --stable 0.9` takes the atoms that were found again.\n\n"
-        "After each sweep that is the best so far, the folder of --output gets dictionary.h5, from "
-        "which --resume can continue; after others, and always with --minibatch, state.h5.  "
-        "At the end it gets supports.h5, with the codes of all rows.\n\n" STOP_SIGNALS
+        "also depend on how many sweeps the machine made in that time; where the rows do not fit "
+        "in memory, they are the bytes of a fit with --minibatch.\n\n"
+        "If rows have few atoms during the fit, another seed finds far more of the atoms "
+        "again.  If rows are then encoded with more of these atoms, they are described nearly as "
+        "well as by atoms that were fitted with more.  So --find stable, the default, fits with 8 "
+        "atoms per row and encodes with 32; --find codes fits with 32, and explains a little "
+        "more.\n\n"
+        "--seeds 3 also fits two other seeds, and pairs the atoms of each one to one with those of "
+        "the first.  The stability of an atom is the larger of its two cosines with these "
+        "partners; dictionary.h5 has it as /stability.  `inspect` and the log summarise it, and "
+        "`export --stable 0.9` takes the atoms whose stability is at least 0.9.\n\n"
+        "After each sweep that is the best so far, the folder of --output gets dictionary.h5.  "
+        "After each of the other sweeps it gets state.h5; with --minibatch, after every sweep.  "
+        "--resume continues from these files.  At the end the folder gets supports.h5, with the "
+        "codes of all rows.\n\n" STOP_SIGNALS
         ", or create a file STOP in the folder of --output.  The job ends with exit code 75 "
-        "as soon as it can.  Without --minibatch it stops within a sweep, and sweep.h5 has the "
-        "atoms that have moved; on a GPU with --update atoms, and with --minibatch, after the "
+        "as soon as it can.  Usually it stops within a sweep, and sweep.h5 has the atoms that have "
+        "moved.  With --minibatch, and with --update atoms on a GPU, it stops at the end of the "
         "sweep.  While it encodes all rows at the end, it stops after the current block of rows.  "
-        "A stop during routing, coding or the fit of another seed loses that step; --resume "
-        "repeats it.\n\n"
+        "If it stops while it chooses atoms for rows, solves codes or fits another seed, this "
+        "step is lost, and --resume repeats it.\n\n"
         "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"
         "  sagitta inspect run/dictionary.h5\n"
         "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --output more/",

@@ -71,7 +71,7 @@ static const struct option_table tables[] = {
     {"Input", fit_name_rows, FIT_NAME_ROWS, AT(names)},
     {"Refit", refit_rows, LENGTH(refit_rows), 0},
     {"Result", folder_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
+    {"Speed; the result has the same bits", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 

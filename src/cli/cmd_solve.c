@@ -74,7 +74,7 @@ static const struct option_table tables[] = {
     {"Systems", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"When it ends", end_rows, LENGTH(end_rows), 0},
-    {"Speed and memory, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
+    {"Speed and memory; the result has the same bits", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 

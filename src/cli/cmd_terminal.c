@@ -81,9 +81,9 @@ static const struct option_table tables[] = {
     {"Model", direction_rows, LENGTH(direction_rows), 0},
     {"Report", report_rows, LENGTH(report_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
-    {"Device, never a bit of the result", device_rows, LENGTH(device_rows), 0},
-    {"Memory, never a bit of the result", memory_rows, LENGTH(memory_rows), 0},
+    {"Speed; the result has the same bits", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
+    {"Device; the result has the same bits", device_rows, LENGTH(device_rows), 0},
+    {"Memory; the result has the same bits", memory_rows, LENGTH(memory_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 

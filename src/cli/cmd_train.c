@@ -37,7 +37,7 @@ static const struct option_row input_rows[] = {
     {"holdout-share", OPTION_REAL, AT(asked.held_out_fraction), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out about this share of --rows, at most about 65,536 rows: each window of 128 rows is "
      "drawn with this probability, so with few rows the share may be far off. The "
-     "dictionary is not trained on held-out rows, and is judged by them; 0: none",
+     "dictionary is not trained on held-out rows, and is judged by them; 0: no row is held out",
      .effect = OPTION_BITS},
     MAX_NORM_OPTION(AT(max_norm)),
     UNCENTERED_OPTION(AT(uncentered)),
@@ -45,12 +45,12 @@ static const struct option_row input_rows[] = {
 
 static const struct option_row model_rows[] = {
     {"atoms", OPTION_INT, AT(asked.sizes.k), "0", 0, 1 << 30, NULL, "COUNT",
-     "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has",
+     "number of atoms to learn; 0: as many as --start or --fixed-dictionary has",
      .effect = OPTION_BITS},
     {"selection", OPTION_CHOICE, AT(selection), "row", 0, 0, "row|batch", NULL,
-     "row: the --top-s most positive scores of each row are its codes; batch: the codes are the "
-     "most positive scores of a whole batch, --l0 per row on average, and a threshold for "
-     "single rows is learned (BatchTopK)",
+     "row: the codes of a row are its --top-s largest scores, if positive; batch: the codes are "
+     "the largest scores of a whole batch, if positive, --l0 per row on average, and a threshold "
+     "for single rows is learned (BatchTopK)",
      .effect = OPTION_BITS},
     {"top-s", OPTION_INT, AT(asked.sizes.s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
      "codes per row, at most, with --selection row", .effect = OPTION_BITS},
@@ -59,13 +59,13 @@ static const struct option_row model_rows[] = {
      .effect = OPTION_BITS},
     {"nested", OPTION_TEXT, AT(nested), NULL, 0, 0, NULL, "SIZES",
      "Matryoshka widths, such as 128,512,4096, of which the last is --atoms: the loss is the "
-     "sum of the errors with the first 128 atoms alone, with the first 512, and with all",
+     "error with the first 128 atoms alone, plus that with the first 512, plus that with all",
      .effect = OPTION_BITS},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms and the mean of this dictionary, such as one of `sagitta fit`; if it "
-     "has no mean, rows are not centred. Its encoder is taken if it is of the kind that is "
-     "trained: topk, or batchtopk with --selection batch; otherwise the encoder starts equal to "
-     "the atoms",
+     "has no mean, rows are not centred. Its encoder is taken too, if it has one of the kind that "
+     "is trained (topk, or batchtopk with --selection batch); otherwise the encoder starts equal "
+     "to the atoms",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms of this dictionary and keep them: only an encoder for them is trained",
@@ -76,7 +76,8 @@ static const struct option_row model_rows[] = {
      "--uncentered, and is trained",
      .effect = OPTION_BITS},
     {"aux-atoms", OPTION_INT, AT(asked.sizes.aux), "256", 0, 1 << 20, NULL, "COUNT",
-     "at most COUNT dead atoms per row learn what its codes do not explain; 0: none",
+     "largest number of dead atoms per row that are trained on what the codes of the row do not "
+     "explain; 0: none",
      .effect = OPTION_BITS},
     {"aux-weight", OPTION_REAL, AT(asked.sizes.aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT",
      "weight of the loss that trains dead atoms", .effect = OPTION_BITS},
@@ -84,7 +85,7 @@ static const struct option_row model_rows[] = {
      "an atom is dead if none of the last ROWS rows used it; 0: as many as an epoch has",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
-     "another number draws another start, another order of the rows, and other rows to hold out",
+     "number from which the start, the order of the rows and the held-out rows are drawn",
      .effect = OPTION_BITS},
 };
 
@@ -116,7 +117,7 @@ static const struct option_row speed_rows[] = {
     KERNELS_OPTION(AT(asked.kernels)),
     RESUME_OPTION(AT(resume)),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
-     "save the state every SECONDS and on a stop request: a killed job loses what came after "
+     "save the state every SECONDS and on a stop request; a killed job loses what came after "
      "the last save",
      .effect = OPTION_RUN},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
@@ -140,25 +141,25 @@ static const struct option_set train_set = {
     .command = "sagitta train",
     .arguments = "[DECK]",
     .doc = "Train a TopK autoencoder on rows: a dictionary, and an encoder that finds codes by "
-           "one product."
+           "one matrix product."
            "\v"
-           "The codes of a row are its --top-s most positive scores (Gao and others 2024).  "
-           "With --selection batch the most positive scores of a whole batch are chosen "
-           "together, so a row has as many as it needs (Bussmann and others 2024).  With "
-           "--nested the first atoms alone describe rows too, and become the most general ones "
-           "(Bussmann and others 2025).\n\n"
+           "The codes of a row are its --top-s largest scores, if positive (Gao and others 2024).  "
+           "With --selection batch the largest scores of a whole batch are chosen together, so a "
+           "row has as many as it needs (Bussmann and others 2024).  With --nested the first atoms "
+           "are also trained to describe rows without the others, and become the most general "
+           "ones (Bussmann and others 2025).\n\n"
            "Adam trains decoder and encoder in f32, and every sum has a fixed order: the "
            "weights have the same bits on any number of ranks and threads, on a CPU or a GPU.  "
            "With --precision bf16 a GPU's matrix unit computes the scores of the steps, about "
            "three times as fast for large dictionaries; the weights are then the same only on "
            "GPUs of the same kind.  Held-out rows are evaluated in f32.  With the same number "
-           "of codes per row, the atoms of `sagitta fit` explain more; `train` adds an encoder, "
-           "which other programs can use, and which finds the codes of a row by one matrix "
-           "product.\n\n"
+           "of codes per row, the atoms of `sagitta fit` explain more; what `train` adds is an "
+           "encoder, which other programs can use.\n\n"
            "While the job runs, the folder of --output gets state.h5 for --resume.  At the end "
            "it gets dictionary.h5 for `encode --encoder` and `export`.\n\n" STOP_SIGNALS
            ", use --max-seconds, or create a file STOP in the folder of --output.  The job ends "
-           "with exit code 75 after the current step; if it is evaluating, after the next step.\n\n"
+           "with exit code 75 after the current step; while it evaluates held-out rows, after the "
+           "next step.\n\n"
            "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 \\\n"
            "      --output sae/\n"
            "  sagitta train --rows acts.h5 --atoms 4096 --selection batch --l0 32 \\\n"

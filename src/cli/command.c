@@ -38,12 +38,12 @@ const struct option_row folder_rows[OUTPUT_ROWS] = {
 
 const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"tile", OPTION_INT, offsetof(struct compute_options, tile), "0", 0, 1 << 24, NULL, "ATOMS",
-     "atoms in a tile; tiles go round-robin to the ranks of a group; 0: a width that gives ranks "
-     "equal work",
+     "number of atoms in a tile; tiles go round-robin to the ranks of a group; 0: a number that "
+     "gives ranks equal work",
      .effect = OPTION_RUN},
     {"block", OPTION_INT, offsetof(struct compute_options, block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows that a group of ranks handles at a time, a multiple of 4096 if there are several "
-     "groups; 0: chosen by the job, at most 4096, or 16384 if a GPU may be used",
+     "number of rows that a group of ranks takes at a time, a multiple of 4096 if there are "
+     "several groups; 0: the job chooses it, at most 4096, or 16384 if a GPU may be used",
      .effect = OPTION_RUN},
     {"grid", OPTION_TEXT, offsetof(struct compute_options, grid), "auto", 0, 0, NULL, "RxA",
      "R groups of A ranks: the groups divide the rows, and the ranks of a group divide the "

@@ -50,8 +50,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define DEADLINE_OPTION(offset)                                                                    \
   {                                                                                                \
     "deadline", OPTION_REAL, offset, "300", 0.1, 1e6, NULL, "SECONDS",                             \
-        "end with exit code 74 when one step on a file takes longer than SECONDS, and with 76 "    \
-        "when a rank shows no sign of life for SECONDS",                                           \
+        "end with exit code 74 when one operation on a file takes longer than SECONDS, and with "  \
+        "76 when a rank shows no sign of life for SECONDS",                                        \
         .effect = OPTION_RUN                                                                       \
   }
 
@@ -75,8 +75,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define FILTER_OPTION(offset)                                                                      \
   {                                                                                                \
     "filter", OPTION_CHOICE, offset, "auto", 0, 0, "auto|on|off", NULL,                            \
-        "route with the certified filter: coarse products prove which atoms cannot matter, and "   \
-        "exact scores decide between the others; auto: if it is faster",                           \
+        "find the largest scores with the certified filter: coarse products prove which atoms "    \
+        "cannot have them, and exact scores decide between the others; auto: if this is faster",   \
         .effect = OPTION_RUN                                                                       \
   }
 
@@ -121,7 +121,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
     "max-norm", OPTION_REAL, offset, "0", 0, 1e30, NULL, "MULTIPLE",                               \
         "leave out rows of massive norm, such as first tokens: rows whose norm, after the "        \
         "column medians are subtracted, is at least MULTIPLE times that of the median row. "       \
-        "They are neither fitted nor held out; 8 suits most models; 0: leave out none",            \
+        "They are neither fitted nor held out; 8 suits most models; 0: no row is left out",        \
         .effect = OPTION_BITS                                                                      \
   }
 
@@ -162,8 +162,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define RATES_OPTION(offset)                                                                       \
   {                                                                                                \
     "rates", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE",                                        \
-        "with --dry-run: print also how long the job takes by the rates in FILE, which "           \
-        "`sagitta-bench rates --json` printed on the same machine with as many ranks",             \
+        "with --dry-run: also print how long the job takes by the rates in FILE, which "           \
+        "`sagitta-bench rates --json` printed on the same machine with the same number of ranks",  \
         .effect = OPTION_RUN, .flags = OPTION_INPUT                                                \
   }
 
@@ -171,7 +171,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define HOLDOUT_OPTION(offset)                                                                     \
   {                                                                                                \
     "holdout", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                             \
-        "rows to judge by, instead of some of --rows; several files as with --rows",               \
+        "file of held-out rows, to judge by; without it some of --rows are held out; several "     \
+        "files as with --rows",                                                                    \
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 #define UNCENTERED_OPTION(offset)                                                                  \
@@ -205,7 +206,9 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define RHO_OPTION(offset)                                                                         \
   {                                                                                                \
     "rho", OPTION_REAL, offset, "0", 0, 1e30, NULL, "PENALTY",                                     \
-        "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2", .effect = OPTION_BITS   \
+        "ridge penalty: the codes c of the atoms d of a row x minimize 1/2 |x - sum c d|^2 + 1/2 " \
+        "rho |c|^2",                                                                               \
+        .effect = OPTION_BITS                                                                      \
   }
 #define BLOCK_OPTION(offset)                                                                       \
   {                                                                                                \
@@ -217,10 +220,10 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define SAVE_SECONDS_OPTION(offset)                                                                \
   {                                                                                                \
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
-        "save an unfinished sweep every SECONDS, on a stop request, and before codes are solved "  \
-        "again if that may take a tenth of SECONDS or longer; `fit` also saves the encoding at "   \
-        "its end; a killed job loses what came after the last save; 0: never. On a GPU a sweep "   \
-        "that moves atoms one by one is saved whole",                                              \
+        "save an unfinished sweep every SECONDS, and on a stop request; also once the atoms have " \
+        "moved, if choosing atoms and codes for the rows may take a tenth of SECONDS or longer. "  \
+        "A killed job loses what came after the last save; 0: only on a stop request. On a GPU a " \
+        "sweep that moves atoms one by one is saved only at its end",                              \
         .effect = OPTION_RUN                                                                       \
   }
 
