@@ -118,7 +118,7 @@ static const struct option_row speed_rows[] = {
     RESUME_OPTION(AT(resume)),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
      "save the state every SECONDS and on a stop request; a killed job loses what came after "
-     "the last save",
+     "the last save; 0: after each step",
      .effect = OPTION_RUN},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
      "stop after a step once SECONDS have passed since the start; a run makes at "
