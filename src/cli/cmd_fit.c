@@ -168,7 +168,7 @@ static const struct option_row speed_rows[] = {
      "--sweeps, --tolerance, --max-seconds and those that change no bit; the result has the "
      "bytes of a run without a stop. Without an earlier run it starts anew",
      .effect = OPTION_RUN},
-    SAVE_SECONDS_OPTION(AT(save_seconds),
+    SAVE_SECONDS_OPTION(AT(save_seconds), "or the unfinished encoding at the end ",
                         "only on a stop request, or with --find features after each update"),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     DRY_RUN_OPTION(AT(dry_run)),

@@ -62,7 +62,7 @@ static const struct option_row refit_rows[] = {
      "ranks gives the same bits",
      .effect = OPTION_RUN},
     MAX_SECONDS_OPTION(AT(max_seconds), "a batch of atoms"),
-    SAVE_SECONDS_OPTION(AT(save_seconds), "only on a stop request"),
+    SAVE_SECONDS_OPTION(AT(save_seconds), "", "only on a stop request"),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     DRY_RUN_OPTION(AT(dry_run)),
 };
