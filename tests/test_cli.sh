@@ -123,7 +123,7 @@ while read -r command; do
   [ -s keys ] && [ "$(wc -l < codes)" -eq 10 ] && [ ! -s missing ]
   check $? "sagitta $command --help explains its $(wc -l < keys) options, and exit codes" missing
   # argp puts margins at wrong places when its buffer is nearly full; other words then help.
-  ! grep -nE '^( {7,28}| {30,})[^ ]' help > shifted
+  ! grep -nE '^(( {7,28}| {30,})[^ ]| +$)' help > shifted
   check $? "sagitta $command --help has its two columns" shifted
   grep -q "^  $command " help.all
   check $? "sagitta --help knows $command"

@@ -94,7 +94,7 @@ static const struct option_row fit_rows[] = {
      "once by the normal equations; conjugate: all at once by conjugate gradients, on CPUs, "
      "without joint's matrix of --atoms times --atoms numbers. auto with --minibatch: joint, or "
      "conjugate if --atoms is above 131072. auto without it: joint if --atoms is at most 16384 and "
-     "its square is at most 16 times the number of codes of all rows; otherwise atoms",
+     "its square is at most 16 * --top-s times the number of rows; otherwise atoms",
      .effect = OPTION_BITS},
     {"passes", OPTION_INT, AT(asked.passes), "4", 1, 1000, NULL, "COUNT",
      "with --update joint: passes of the solver over all atoms in one sweep; with --update "

@@ -41,9 +41,9 @@ static const struct option_row input_rows[] = {
 static const struct option_row speed_rows[] = {
     BLOCK_OPTION(AT(block)),
     {"cut", OPTION_CHOICE, AT(cut), "auto", 0, 0, "auto|queries|positions", NULL,
-     "what is divided among the ranks. positions, in shards of 1,024, is for few queries over "
-     "long sequences; auto takes it if a rank would have fewer than 64 queries and can have two "
-     "shards",
+     "what is divided among the ranks. positions: the positions, in shards of 1,024, for few "
+     "queries over long sequences; auto: positions if a rank would have fewer than 64 queries and "
+     "can have two shards, otherwise queries",
      .effect = OPTION_RUN},
     THREADS_OPTION(AT(threads)),
     DEVICE_OPTION(AT(device)),
@@ -61,13 +61,14 @@ static const struct option_table tables[] = {
 static const struct option_set harvest_set = {
     .command = "sagitta harvest",
     .arguments = "[DECK]",
-    .doc = "Compute rows from a capture: of attention the result of every query, of a gated "
-           "delta net the result of every token, with all heads concatenated."
+    .doc = "Compute rows from a capture, a file of what a model computed.  A row is the output of "
+           "attention for one query, or of a gated delta net for one token, with all heads "
+           "concatenated."
            "\v"
-           "What is computed depends on the capture alone: it has the attributes causal, "
-           "window, softcap and scale, says where sequences begin, and may have fewer heads of "
-           "k and v than of q (doc/formats.md, Captures).  A paged pool, the KV cache of an "
-           "inference server, is read in place, and gives the bits of the same keys and values "
+           "The result depends on the capture alone.  It has the attributes causal, window, "
+           "softcap and scale, says where sequences begin, and may have fewer heads of k and v "
+           "than of q (doc/formats.md, Captures).  A paged pool, the KV cache of an inference "
+           "server, is read as it is, and gives the same bits as keys and values that are stored "
            "in one piece.\n\n"
            "The queries are divided among the ranks, or the positions if the queries are few "
            "and their sequences long (--cut).\n\n"

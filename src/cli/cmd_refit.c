@@ -43,16 +43,16 @@ static const struct option_row refit_rows[] = {
      "not be more than COUNT",
      .effect = OPTION_EXTENT},
     {"directions", OPTION_INT, AT(directions), "4", 1, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions in which an atom can move in a sweep; 1: the gradient. Each more explains a "
-     "little more per sweep, for another pass over the rows of the atom",
+     "directions in which an atom can move in a sweep; 1: the gradient. Each further one costs a "
+     "pass over the rows of the atom, and explains a little more per sweep",
      .effect = OPTION_BITS},
     {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,
-     "route all rows again after each sweep, with the number of rounds by which the supports "
-     "were found",
+     "choose the atoms of all rows again after each sweep, in as many rounds as those in which "
+     "the supports were found",
      .effect = OPTION_BITS},
     {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "rows that the refit does not see: the log says how much the atoms of each sweep explain "
-     "of them; several files as with --rows",
+     "rows to which no atom is fitted: the log says how much of them the atoms of each sweep "
+     "explain; several files as with --rows",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     DEVICE_OPTION(AT(device)),
     SHARE_OPTION(AT(share)),
@@ -79,24 +79,24 @@ static const struct option_set refit_set = {
     .command = "sagitta refit",
     .arguments = "[DECK]",
     .doc =
-        "Move the atoms of a dictionary so that they explain more of the rows: each by a "
-        "Newton step from the residuals of its rows, after which its codes are solved again."
+        "Move the atoms of a dictionary so that they explain more of the rows.  Each atom takes "
+        "a Newton step from the residuals of its rows; then its codes are solved again."
         "\v"
         "A step is kept only if it does not make the rows of the atom worse.  Atoms that "
         "share no row form a class and move together; a sweep goes through all classes.  "
         "After every sweep the folder of --output gets dictionary.h5, with /fit/history, and "
-        "supports.h5.  On a GPU a sweep is left out that ends while an earlier one is being "
+        "supports.h5.  On a GPU a sweep is not written if it ends while an earlier one is being "
         "written, unless it is the last.  The penalty rho is that of the supports.\n\n" STOP_SIGNALS
-        ", use --max-seconds, or create a file STOP in that folder.  The job ends with exit "
-        "code 75 within the sweep, and sweep.h5 holds the unfinished sweep for --resume.  If "
-        "it is stopped while rows are routed and coded at the end of a sweep, --resume "
+        ", use --max-seconds, or create a file STOP in the folder of --output.  The job ends with "
+        "exit code 75 within the sweep, and sweep.h5 holds the unfinished sweep for --resume.  If "
+        "it is stopped while atoms and codes of rows are found at the end of a sweep, --resume "
         "repeats that.\n\n"
         "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
         "      --supports run/supports.h5 --sweeps 5 --output refit/\n\n"
-        "With --keep-supports or --encoder nothing is routed: each sweep finds the best "
-        "atoms, and then the best codes, for the supports of an autoencoder.  dictionary.h5 "
-        "has the encoder, so that `encode --encoder` gives other rows its supports, with "
-        "solved codes.\n\n"
+        "With --keep-supports or --encoder the supports stay as they are: each sweep finds the "
+        "best atoms for them, and then the best codes.  If the supports are those of an encoder, "
+        "dictionary.h5 has it too: `encode --encoder` then finds the supports of other rows by it, "
+        "and solves their codes.\n\n"
         "  sagitta refit --rows acts.h5 --encoder sae/ --holdout unseen.h5 --sweeps 4 \\\n"
         "      --output better/\n"
         "  sagitta encode --rows unseen.h5 --encoder better/ --output codes/",

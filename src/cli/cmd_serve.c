@@ -46,7 +46,8 @@ static const struct option_row mixer_rows[] = {
 static const struct option_row codes_rows[] = {
     TOP_S_OPTION(AT(top_s)),
     {"rounds", OPTION_INT, AT(rounds), NULL, 1, MAX_TOP_S, NULL, "COUNT",
-     "rounds of routing, as in `sagitta encode` (default: the number that the dictionary was "
+     "rounds in which the atoms of a row are chosen, as in `sagitta encode` (default: the number "
+     "that the dictionary was "
      "fitted with; 1 if it has none)",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
@@ -94,7 +95,7 @@ static const struct option_row client_rows[] = {
 static const struct option_row file_rows[] = {
     {"backlog", OPTION_TEXT, AT(backlog), NULL, 0, 0, NULL, "LIST",
      "encode files between requests: each line of the file LIST has a file of rows and the "
-     "place of its result, like --rows and --output of `sagitta encode`, separated by a blank",
+     "place of its result, like --rows and --output of `sagitta encode`, separated by a space",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "with --backlog: compute max_decoder_cosine for dictionaries of at most ATOMS atoms, as "
@@ -106,10 +107,10 @@ static const struct option_row file_rows[] = {
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "continue unfinished results of --backlog, and keep complete ones", .effect = OPTION_RUN},
     {"force", OPTION_FLAG, AT(force), "no", 0, 1, NULL, NULL,
-     "replace existing results of --backlog and --ledger", .effect = OPTION_RUN},
+     "replace results of --backlog and --ledger that are there", .effect = OPTION_RUN},
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
-     "save the finished rows of a file every SECONDS: --resume continues from there if the "
-     "server is killed; 0: never",
+     "save the finished rows of a file every SECONDS; if the server is killed, --resume continues "
+     "from the last save; 0: only when the server ends",
      .effect = OPTION_RUN},
 };
 
@@ -121,21 +122,23 @@ static const struct option_row step_rows[] = {
     {"step-rows", OPTION_INT, AT(step_rows), "4096", 1, 1 << 20, NULL, "ROWS",
      "largest number of rows of a step", .effect = OPTION_RUN},
     {"quantum", OPTION_INT, AT(quantum), "0", 0, 1 << 20, NULL, "ROWS",
-     "dynamic: smallest number of bulk rows in a step, if there is room; 0: 512, or --step-rows "
+     "with --policy dynamic: smallest number of bulk rows in a step, if there is room; 0: 512, or "
+     "--step-rows "
      "if that is less",
      .effect = OPTION_RUN},
     {"budget", OPTION_INT, AT(budget), "0", 0, 1 << 20, NULL, "ROWS",
-     "static: largest number of bulk rows in a step; 0: 512, or --step-rows if that is less",
+     "with --policy static: largest number of bulk rows in a step; 0: 512, or --step-rows if that "
+     "is less",
      .effect = OPTION_RUN},
     {"target", OPTION_INT, AT(target), "0", 0, 1 << 20, NULL, "ROWS",
-     "dynamic: rows of a step; 0: as many as take --target-ms, which is measured at the start "
-     "with random rows",
+     "with --policy dynamic: number of rows in a step; 0: as many as take --target-ms, as the "
+     "server measures at the start with random rows",
      .effect = OPTION_RUN},
     {"target-ms", OPTION_REAL, AT(target_ms), "1.5", 0.001, 1e6, NULL, "MS",
-     "dynamic: how long a step should take", .effect = OPTION_RUN},
+     "with --policy dynamic: how long a step should take", .effect = OPTION_RUN},
     {"job-cap", OPTION_INT, AT(job_cap), "0", 0, 1 << 20, NULL, "ROWS",
-     "dynamic: largest number of rows of one bulk request in a step; 0: half of the target if "
-     "several requests wait",
+     "with --policy dynamic: largest number of rows of one bulk request in a step; 0: the target, "
+     "or half of it if several bulk requests wait",
      .effect = OPTION_RUN},
     {"linger-ms", OPTION_REAL, AT(linger_ms), "1000", 0, 1e9, NULL, "MS",
      "the policy applies until MS milliseconds after the last live request", .effect = OPTION_RUN},
@@ -146,8 +149,8 @@ static const struct option_row run_rows[] = {
      "end SECONDS after clients are first accepted, in the same way as by a signal; 0: no limit",
      .effect = OPTION_EXTENT},
     {"drain-seconds", OPTION_REAL, AT(drain_seconds), "30", 0, 1e6, NULL, "SECONDS",
-     "after the server is asked to end, live requests and bulk requests that have begun get "
-     "SECONDS",
+     "after the server is asked to end, it answers live requests and bulk requests that have "
+     "begun for at most SECONDS",
      .effect = OPTION_RUN},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP,
      .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
@@ -159,9 +162,9 @@ static const struct option_row run_rows[] = {
 
 static const struct option_row ledger_rows[] = {
     {"ledger", OPTION_TEXT, AT(ledger), NULL, 0, 0, NULL, "FOLDER",
-     "write ledger.h5 to FOLDER when the server ends: for each step what it was planned from "
-     "and the rows that it took, for each request how it ended; `sagitta verify` plans every "
-     "step again",
+     "write ledger.h5 to FOLDER when the server ends: for each step the state of the queues and "
+     "the rows that it took, for each request how it ended; `sagitta verify` plans every step "
+     "again",
      .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"record", OPTION_FLAG, AT(record), "no", 0, 1, NULL, NULL,
      "with --ledger: also write live.h5 with the rows of all requests, which are data of users",
@@ -181,7 +184,7 @@ static const struct option_table tables[] = {
     {"Codes", codes_rows, LENGTH(codes_rows), 0},
     {"Clients", client_rows, LENGTH(client_rows), 0},
     {"Files", file_rows, LENGTH(file_rows), 0},
-    {"Steps, never a bit of a reply", step_rows, LENGTH(step_rows), 0},
+    {"Steps; replies have the same bits", step_rows, LENGTH(step_rows), 0},
     {"Ledger", ledger_rows, LENGTH(ledger_rows), 0},
     {"Speed and end", run_rows, LENGTH(run_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},

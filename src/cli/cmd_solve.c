@@ -39,9 +39,9 @@ static const struct option_row input_rows[] = {
      "or another program",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"ridge-t", OPTION_REAL, AT(ridge_t), "0", 0, 1e300, NULL, "RIDGE",
-     "added to the diagonal of every row block", .effect = OPTION_BITS},
+     "number added to the diagonal of every row block", .effect = OPTION_BITS},
     {"ridge-b", OPTION_REAL, AT(ridge_b), "0", 0, 1e300, NULL, "RIDGE",
-     "added to the diagonal of every border", .effect = OPTION_BITS},
+     "number added to the diagonal of every border", .effect = OPTION_BITS},
     {"escalate", OPTION_FLAG, AT(escalate), "no", 0, 1, NULL, NULL,
      "try a system that fails again with larger ridges, ten times larger each time, at most 22 "
      "times",

@@ -60,7 +60,7 @@ static const struct option_row planted_rows[] = {
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number makes other data", .effect = OPTION_BITS},
     {"start-cosine", OPTION_REAL, AT(start_cosine), "0", 0, 1, NULL, "COSINE",
-     "also write start.h5, whose vectors have this cosine to the planted ones; 0: do not",
+     "also write start.h5, whose vectors have this cosine to the planted ones; 0: no such file",
      .effect = OPTION_BITS},
 };
 

@@ -213,7 +213,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define BLOCK_OPTION(offset)                                                                       \
   {                                                                                                \
     "block", OPTION_INT, offset, "0", 0, 1 << 20, NULL, "ROWS",                                    \
-        "rows that the ranks handle at a time; 0: as many as speed it up", .effect = OPTION_RUN    \
+        "number of rows that the ranks take at a time; 0: chosen for speed", .effect = OPTION_RUN  \
   }
 
 /* The row of --save-seconds of fit and refit, whose value is at an offset; `also` says what else is

@@ -29,8 +29,8 @@ const struct option_row fit_name_rows[FIT_NAME_ROWS] = {
      "FILE[:/PATH]", "supports and codes, from `sagitta encode` (default path: /supports)",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"classes", OPTION_TEXT, offsetof(struct fit_names, classes), NULL, 0, 0, NULL, "FILE",
-     "from `sagitta color`: classes of atoms that share no row; without it they are computed "
-     "again",
+     "result of `sagitta color`: classes of atoms that share no row; without this option they are "
+     "computed",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 

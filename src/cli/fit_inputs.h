@@ -32,8 +32,8 @@ extern const struct option_row fit_compute_rows[];
 #define SHARE_OPTION(offset)                                                                       \
   {                                                                                                \
     "share", OPTION_CHOICE, offset, "auto", 0, 0, SHARE_CHOICES, NULL,                             \
-        "hold the atoms once per node, in memory that its ranks share; auto: if shared memory "    \
-        "can be had; no: every rank has its own. The result has the same bits",                    \
+        "the ranks of a node share one copy of the atoms; auto: if the node allows shared "        \
+        "memory; no: every rank has its own copy. The result has the same bits",                   \
         .effect = OPTION_RUN                                                                       \
   }
 enum { FIT_COMPUTE_ROWS = 2 };
