@@ -12,8 +12,7 @@
  *    arrow_is_alone()
  *
  * Each block of a cluster makes a share of S for all blocks, and each solves the border.
- * The steps of a system that is not ok are invalid: the caller of the launcher solves it
- * elsewhere. */
+ * The steps of a system that is not ok are invalid.  The CPU then solves the system. */
 #define ARROW_TILE arrow_tile(ARROW_D, ARROW_K, ARROW_TEAM)
 #define SUM_LANES ARROW_LANES
 #include "arrow_border.h"
@@ -132,7 +131,7 @@ static __device__ inline struct place position_of(int e)
   return place;
 }
 
-/* Load entries first, first + step, .. of C and g_b, whose base is c. */
+/* Load entries first, first + step, .. of C and g_b, which begin at c. */
 static __device__ inline void inputs_read(double *to, int each, const double *c, int first,
                                           int step)
 {
@@ -143,8 +142,8 @@ static __device__ inline void inputs_read(double *to, int each, const double *c,
   }
 }
 
-/* Add the sums of the warps, and write them to the places of S.  If this is the only block, make S
- * of them, with C and g_b from `c`. */
+/* Add the sums of the warps, and write the results to the places of S.  If this is the only block,
+ * the results are S and the right side, made with C and g_b from `c`. */
 static __device__ inline void warps_fold(const struct view *v, int warps, const double *c)
 {
   enum { EACH = (ENTRIES + TEAM - 1) / TEAM };
@@ -258,9 +257,9 @@ static __device__ inline void found_write(struct arrow_found *to, const struct v
   to->e = rows[0].e;
 }
 
-/* Solve the border.  The first warp does it, and all others help; before that, the next warp, if
- * there is one, makes the pair of the rows.  The blocks signal that they have read the sums, and
- * that the pair has been written.  Returns whether the border failed. */
+/* Solve the border.  The first warp does it; other warps help to factor S.  Then the second warp,
+ * or the only one, makes the determinant pair of the rows.  Each block signals that it has read the
+ * sums, and that its pair has been written.  Returns whether the border failed. */
 static __device__ inline int border_finish(const struct view *v, struct pair *pair, double *out)
 {
   int thread = threadIdx.x % TEAM, warp = thread / WARP;

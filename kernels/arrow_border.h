@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The border of an arrow system: Schur complement S, its factor L, the step (N.9, N.10).
  *
- * S is stored by columns: arrow_column() gives where column j begins, which has rows j .. k - 1
- * and, as row k, the right side.  L overwrites S.
+ * S is stored by columns (arrow_column()).  Column j has rows j .. k - 1 and, as row k, the right
+ * side.  L overwrites S.
  *
  * For k <= 32 the first warp factors four columns at a time.  A *square* is the 4 x 4 block on the
  * diagonal.  Every lane factors the square for itself, and applies it to one row of its own.  The
  * loop over squares is not unrolled, because separate code for each does not fit in the instruction
- * cache.  With several warps and more than eight columns, the other warps help: they subtract
- * finished columns from all later squares but the next one, which the first warp does itself.  For
- * k > 32 the lanes of the first warp work in shared memory. */
+ * cache.  With several warps and more than eight columns, the other warps help.  They subtract
+ * finished columns from all later squares except the next one; from that one, the first warp
+ * subtracts them.  For k > 32 the lanes of the first warp work in shared memory. */
 #ifndef ARROW_BORDER_H
 #define ARROW_BORDER_H
 
@@ -19,12 +19,13 @@ enum { BORDER_INPUTS = BORDER * BORDER + BORDER };
 
 /* The arrays in arrow_border_reals(). */
 struct border {
-  double *s, *c; /* C, then g_b, if these are in shared memory; later [k], see border_back() */
+  double *s, *c; /* S; C and g_b if these are in shared memory, later the [k] of border_back() */
   double *step;
   double *found; /* [blocks][2]: the determinant pair of each block of a cluster */
 };
 
-/* The arrays from `at` on, over the space of `sums` reals; at a multiple of 16 bytes. */
+/* The arrays begin at `at`, a multiple of 16 bytes.  If sums > 0, they overwrite that many reals of
+ * sums there. */
 static __device__ inline struct border border_at(double *at, int sums)
 {
   struct border b;
@@ -41,7 +42,8 @@ static __device__ inline double *column_of(const struct border *b, int j)
   return b->s + arrow_column(BORDER, j);
 }
 
-/* Begin to copy C and g_b to shared memory; or to prefetch them to the second-level cache. */
+/* border_order(): begin to copy C and g_b to shared memory.  border_prefetch(): prefetch them to
+ * the second-level cache. */
 static __device__ inline void border_order(const struct border *b, const double *c)
 {
   for (int e = threadIdx.x % ARROW_TEAM; e < BORDER_INPUTS; e += ARROW_TEAM)
@@ -55,20 +57,21 @@ static __device__ inline void border_prefetch(const double *c)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(c + (e < BORDER_INPUTS ? e : BORDER_INPUTS - 1)));
 }
 
-/* Entry (i, j) of S, or, for i = k, of the right side.  c: that of C or g_b; sum: that of T or
- * w. */
+/* Entry (i, j) of S, from entries c of C and `sum` of T.  For i = k: entry j of the right side,
+ * from entries of g_b and w. */
 static __device__ inline double border_entry(int i, int j, double c, double sum, double ridge)
 {
   if (i == BORDER) return sum - c;
   return (i == j ? c + ridge : c) - sum;
 }
-/* The index of (i, j) in C, then g_b. */
+/* The index of entry (i, j) in the array of C and then g_b, which is row k. */
 static __device__ inline int border_input(int i, int j)
 {
   return i == BORDER ? BORDER * BORDER + j : j * BORDER + i;
 }
 
-/* S and the right side <- from T and w, which are in their places; by all threads of the system. */
+/* Make S and the right side from T and w, which are in their places.  All threads of the system
+ * call it. */
 static __device__ inline void border_make(const struct border *b, double ridge)
 {
 #pragma unroll 2
@@ -86,10 +89,10 @@ enum {
   SQUARE_ROOM = SQUARE ? SQUARE : 1,
   SQUARES = (BORDER + SQUARE_ROOM - 1) / SQUARE_ROOM, /* the last may have fewer columns */
   HELPERS = SQUARES > 2 ? ARROW_TEAM / WARP - 1 : 0,  /* warps that help the first */
-  IS_NEAR = HELPERS > 0 || SQUARES <= 2 /* 1: the first warp subtracts only the square before */
+  IS_NEAR = HELPERS > 0 || SQUARES <= 2 /* 1: the first warp subtracts only the previous square */
 };
 
-/* A square; every lane has a copy: S, which becomes L. */
+/* A square of S, which becomes a square of L.  Every lane has a copy. */
 struct square {
   double l[SQUARE_ROOM][SQUARE_ROOM];
 };
@@ -148,15 +151,16 @@ static __device__ inline void square_read(struct square *to, const double *s, st
   }
 }
 
-/* The row of S of this lane.  Lane 0 has the right side, because its own row is only in the first
- * square; so have lanes without a row. */
+/* The row of S that this lane has.  Lane 0 has the right side, because row 0 is only in the first
+ * square.  Lanes without a row also have the right side. */
 static __device__ inline int border_row(void)
 {
   int lane = threadIdx.x % WARP;
   return lane > 0 && lane < BORDER ? lane : BORDER;
 }
 
-/* Write a lane's numbers x[count] of the columns to S; those above the diagonal are not stored. */
+/* Write a lane's numbers x[count] of the columns to S.  Numbers above the diagonal are not
+ * stored. */
 static __device__ inline void columns_write(double *s, struct columns c, int count, const double *x)
 {
   int row = border_row();
@@ -166,8 +170,8 @@ static __device__ inline void columns_write(double *s, struct columns c, int cou
     if (row >= c.first + q) s[c.at + q * c.apart + row - c.first] = x[q];
 }
 
-/* x[count], a lane's numbers of columns from `first` on: subtract the columns c, of which the lane
- * has l. */
+/* x[count] are a lane's numbers of the columns from `first` on.  Subtract the columns c from them;
+ * l[SQUARE] are the lane's numbers of the columns c. */
 static __device__ inline void columns_take(double *x, const double *l, const double *s,
                                            struct columns c, int first, int count)
 {
@@ -180,8 +184,8 @@ static __device__ inline void columns_take(double *x, const double *l, const dou
   }
 }
 
-/* x[count], a lane's numbers of the previous square, become those of this one, from which all
- * earlier columns are subtracted. */
+/* On entry, x are a lane's numbers of the previous square.  On return, x[count] are its numbers of
+ * this square, from which all earlier columns have been subtracted. */
 static __device__ inline void columns_read(double *x, const struct border *b, struct columns c,
                                            int count)
 {
@@ -224,7 +228,8 @@ static __device__ __noinline__ void columns_divide(double *s, double *pivots, in
   }
 }
 
-/* Subtract the columns c, of which a lane has l, from its numbers of `count` columns `to`. */
+/* Subtract the columns c from a lane's numbers of `count` columns `to`.  l[SQUARE] are the lane's
+ * numbers of the columns c. */
 static __device__ inline void columns_update(double *s, struct columns to, int count,
                                              const double *l, struct columns c)
 {
@@ -238,7 +243,8 @@ static __device__ inline void columns_update(double *s, struct columns to, int c
     if (row >= to.first + q) own[q * to.apart] = x[q];
 }
 
-/* Subtract a square from those after the next one, which the helpers share. */
+/* Subtract the columns of a square from all squares after the next one.  The helpers share these
+ * squares. */
 static __device__ inline void square_take(const struct border *b, struct columns c, int helper)
 {
   const int left = BORDER % SQUARE_ROOM, full = BORDER / SQUARE_ROOM;
@@ -255,10 +261,10 @@ static __device__ inline void square_take(const struct border *b, struct columns
       columns_update(b->s, columns_of(s), left, l, c);
 }
 
-/* Factor `count` columns.  Every lane factors the square, so that no root waits for another lane,
- * and at the same time a row of its own, whose numbers are x: on entry those of the previous
- * square, on return those of this one.  The estimate of a root needs only the upper half of its
- * pivot.  It is made early, from a pivot with an unrounded quotient, whose upper half is nearly
+/* Factor `count` columns.  Every lane factors the square, so that no root waits for another lane.
+ * At the same time it factors a row of its own: x are its numbers of the previous square on entry,
+ * and of this square on return.  The estimate of a root needs only the upper half of its pivot.  It
+ * is made early, from a pivot that is computed with an unrounded quotient: its upper half is nearly
  * always the same.  *pair is multiplied by the pivots.  Returns whether they are good. */
 static __device__ inline int columns_factor(const struct border *b, struct columns c, int count,
                                             double *x, struct pair *pair)
@@ -318,8 +324,8 @@ static __device__ inline int columns_factor(const struct border *b, struct colum
   return good;
 }
 
-/* Factor S, by all warps of the system; the first warp has the results.  Returns whether all pivots
- * are good; *pair <- their determinant pair. */
+/* Factor S.  All warps of the system call this; the results are valid in the first warp.  Returns
+ * whether all pivots are good; *pair <- their determinant pair. */
 static __device__ inline int border_factor(const struct border *b, int warp, struct pair *pair)
 {
   const int left = BORDER % SQUARE_ROOM;
@@ -331,7 +337,7 @@ static __device__ inline int border_factor(const struct border *b, int warp, str
   for (int s = 0; s < BORDER / SQUARE_ROOM; s++, c = columns_after(c)) {
     if (warp == 0) good &= columns_factor(b, c, SQUARE, x, pair);
     if (!HELPERS || s + 1 == SQUARES) continue;
-    __syncthreads(); /* the square is written, and the one before is subtracted */
+    __syncthreads(); /* the square is written, and the previous one has been subtracted */
     if (warp > 0) square_take(b, c, warp - 1);
   }
   if (left && warp == 0) good &= columns_factor(b, c, left, x, pair);
@@ -354,7 +360,7 @@ static __device__ inline int steps_divide(const struct border *b, int first, int
   return finite;
 }
 
-/* Steps of the rows of a square, the last ones that are left; every lane computes all of them.
+/* Steps of the rows of a square; all later rows have been solved.  Every lane computes all of them.
  * `column` is where row 0 of the lane's own column would be.  *x is its number of the right side;
  * it becomes the lane's step when its row is solved.  Returns whether all are finite. */
 static __device__ inline int steps_solve(const struct border *b, struct columns c, int count,

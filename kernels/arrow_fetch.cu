@@ -2,8 +2,8 @@
  * arrow_fetch: copies systems from page-locked arrays of the host, so that no host thread has to
  * pack them.
  *
- * grid    at most ARROW_BUS_BLOCKS, which take pieces of the sub-batch in turn: enough to keep the
- *         bus busy, and few enough to leave room for blocks that solve
+ * grid    at most ARROW_BUS_BLOCKS: enough to keep the bus busy, and few enough to leave room for
+ *         blocks that solve.  Blocks share the pieces of the sub-batch
  * block   ARROW_BUS_THREADS
  * shared  none */
 #include "arrow_types.h"

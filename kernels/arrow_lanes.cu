@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow_lanes: solves short arrow systems of d = 1 (N.7 to N.13), one warp each, in registers.  A
- * lane of (N.12) is a lane of the warp, and has all rows of that lane.
+ * lane of (N.12) is a lane of the warp, which has all rows of it.
  *
  * grid    systems / (ARROW_BLOCK / WARP), rounded up
  * block   ARROW_BLOCK
@@ -8,8 +8,7 @@
  *
  * -D ARROW_D (1), ARROW_K (at most 4), and ARROW_ROUNDS, arrow_rounds() of the longest system
  *
- * The steps of a system that is not ok are invalid: the caller of the launcher solves it
- * elsewhere. */
+ * The steps of a system that is not ok are invalid.  The CPU then solves the system. */
 #define ARROW_TEAM WARP
 #include "arrow_row.h"
 
@@ -65,8 +64,8 @@ static __device__ inline void rows_read(struct lane_rows *r, double pivot[ROUNDS
     pivot[q] = 1;
     if (row >= n) continue;
     pivot[q] = p->h[row];
-    /* An odd n could be read in this way too.  But with a constant here everything takes 1.4 times
-     * as long on 9.0, and without one 8.0 spills. */
+    /* Rows of an odd n could be read in this way too.  But with a constant condition everything
+     * takes 1.4 times as long on 9.0.  Without a constant, 8.0 spills registers. */
     if (BORDER % 2 == 0 && (__CUDA_ARCH__ < 900 || n % 2 == 0))
       row_read_wide(r->y[q], p, row);
     else
@@ -77,7 +76,7 @@ static __device__ inline void rows_read(struct lane_rows *r, double pivot[ROUNDS
     if (q * WARP + lane < n) pivot[q] += ridge;
 }
 
-/* Reload a row, and do it by divisions. */
+/* Reload a row, and whiten it by divisions. */
 static __device__ inline void row_divide(struct lane_rows *r, int q, const struct parts *p,
                                          double ridge)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sums T and w over rows (N.9, N.12) by tensor instructions that are chains of fma.  A warp has
- * some of the block's lanes (of N.12), does two at a time, and adds lanes by the tree of (N.12) on
- * the way.
+ * some of the block's lanes (of N.12).  It takes two or four lanes at a time, and adds them by the
+ * tree of (N.12) as it goes.
  *
  * The triangle (arrow_types.h) is covered by products of 16 rows x 8 columns, whose operands are
- * columns of the extended Y.  u is a row of the triangle.  Only if k is a multiple of 16 it is a
- * column, because as a row it would need a whole line of products.
+ * columns of the extended Y.  u is a row of the triangle.  If k is a multiple of 16, u is a column
+ * instead, because as a row it would need a whole line of products.
  *
- * -D MMA */
+ * -D MMA (tensor.h) */
 #ifndef ARROW_PRODUCTS_H
 #define ARROW_PRODUCTS_H
 
@@ -63,7 +63,8 @@ struct chain {
   int step, count;
 };
 
-/* Add four terms of a chain to the products of a pass.  all: all terms exist; otherwise test it. */
+/* Add four terms of a chain to the products of a pass.  all: all four terms exist; if 0, each is
+ * tested. */
 static __device__ inline void terms_add(double sum[TOGETHER][4], int pass, const struct chain *c,
                                         int term, int all)
 {
@@ -119,14 +120,14 @@ static __device__ inline void products_copy(double to[TOGETHER][4], const double
   for (int v = 0; v < TOGETHER * 4; v++) to[v / 4][v % 4] = from[v / 4][v % 4];
 }
 
-/* Index of entry (i, j) of T or w among the sums of a warp: its place in S if the block has a
- * single set of sums, otherwise by rows of the triangle. */
+/* Index of entry (i, j) of T or w among the sums of a warp.  If the block has a single set of sums,
+ * it is the index in S; otherwise sums are stored by rows of the triangle. */
 static __device__ inline int sum_at(int i, int j)
 {
   return LANE_WARPS == 1 ? arrow_column(BORDER, j) + i : i * (i + 1) / 2 + j;
 }
 
-/* Write the products that belong to the triangle; plus: add them to those that are there. */
+/* Write the products that belong to the triangle; plus: add them to the sums that are there. */
 static __device__ inline void products_write(double *to, int pass, const double sum[TOGETHER][4],
                                              int plus)
 {
@@ -144,8 +145,9 @@ static __device__ inline void products_write(double *to, int pass, const double 
   }
 }
 
-/* Write the sums of group `number` of warps, whose place is at `to`.  Halved sums are written to
- * the places of the lower half, with a barrier. */
+/* Write the sums of group `number` of warps to `to`.  If sums are halved, the upper half of the
+ * groups first writes to the places of the lower half, which then adds its own sums; this contains
+ * a barrier. */
 static __device__ inline void group_write(double *to, int pass, const double sum[TOGETHER][4],
                                           int number)
 {
@@ -211,8 +213,8 @@ static __device__ inline void four_add(double sum[4][TOGETHER][4], int pass, con
   products_plus(sum[0], sum[2]);
 }
 
-/* A pass over the four or eight lanes of a warp, four at a time, so that waiting for one is hidden
- * by the others.  In this order the tree keeps only one sum. */
+/* A pass over the four or eight lanes of a warp, four at a time, so that one lane works while
+ * others wait.  In this order the tree keeps only one sum. */
 static __device__ inline void fours_add(double *to, int pass, const struct rows *r, int n, int part,
                                         int number)
 {
@@ -243,8 +245,8 @@ static __device__ inline void sixteen_add(double *to, int pass, const struct row
 }
 
 /* to[..][ENTRIES] <- the sums of the block's lanes, which are every parts-th lane of the system
- * from `part` on.  A single warp writes its sums to their places in S.  Returns the number of these
- * sets of sums.  The remaining levels of the tree are left to tree_of(). */
+ * from `part` on.  If there is a single set of sums, they are written to their places in S.
+ * Returns the number of sets.  The remaining levels of the tree are left to tree_of(). */
 static __device__ inline int products_add(double *to, const struct rows *r, int n, int part)
 {
   int warp = threadIdx.x / WARP, lanes = 1 << r->shift;

@@ -3,8 +3,8 @@
  * N.8), its step (N.11), its pivots (N.13).
  *
  * The including file may define ARROW_HELD > 0: threads then hold the factors of their rows in
- * registers, and H has no space in a row.  It may define ARROW_ALONE as 1: rows::shift and pad are
- * constants, and a block has whole systems.
+ * registers, and H has no space in a row.  It may define ARROW_ALONE as 1: a block then has a whole
+ * system, and rows::shift and rows::pad are constants.
  *
  * -D ARROW_D, ARROW_K */
 #ifndef ARROW_ROW_H
@@ -73,7 +73,7 @@ static __device__ inline int is_finite(double x)
   return fabs(x) <= LARGEST;
 }
 
-/* The row of the system at index q of the rows of block `part`, which has every (32 >> shift)th
+/* The number, in the system, of row q of block `part`.  The block has every (32 >> shift)th
  * lane. */
 static __device__ inline int row_number(int q, int part, int shift)
 {
@@ -89,9 +89,9 @@ static __device__ inline void piece_order(double *to, const double *from)
     async_copy16(to, from);
 }
 
-/* Begin to copy `size` numbers of each of `count` rows, which follow each other from `from` on, to
- * offset `place` of the rows.  all: row q of the system is row q here; otherwise rows are a
- * part's. */
+/* Begin to copy `size` numbers of each of `count` rows to offset `place` of the rows in shared
+ * memory.  In `from`, the numbers of rows follow each other.  all: row q is row q of `from`;
+ * otherwise it is row_number(first + q). */
 static __device__ inline void part_order(const struct rows *to, const double *from, int size,
                                          int place, int first, int count, int part, int all)
 {
@@ -99,7 +99,8 @@ static __device__ inline void part_order(const struct rows *to, const double *fr
   const int width = pieces ? pieces : 1, step = team / width;
   int thread = threadIdx.x % ARROW_TEAM;
   if (IS_TINY && pieces > 0 && team % width == 0 && step % ARROW_LANES == 0) {
-    /* The same, and from row to row by whole rounds, so that both addresses grow by constants. */
+    /* As below; a thread also goes from row to row by whole rounds, so both addresses grow by
+     * constants. */
     int q = thread / width, at = thread % width * wide;
     const double *here = from + (q * size + at);
     double *there = row_at(to, q) + (place + at);
@@ -144,7 +145,7 @@ static __device__ inline void rows_order(const struct rows *to, const double *in
   }
 }
 
-/* When system `index` begins, prefetch a later one to the second-level cache (9.0). */
+/* When system `index` begins, prefetch a later system to the second-level cache (9.0 and newer). */
 static __device__ inline void later_prefetch(const struct arrow_args *a, int index)
 {
 #if __CUDA_ARCH__ >= 900
@@ -196,8 +197,8 @@ struct row_factor {
   struct divisor diagonal[FRAME];
 };
 
-/* Factor rows: H + ridge I is at `at` of each.  Gives factors and pivots, without branches.
- * Returns 0 if a number is not usual (root.h); then the results are invalid. */
+/* Factor H + ridge I of each row, without branches; H of row r is at at[r].  Gives factors and
+ * pivots.  Returns 0 if a number is not usual (root.h); then the results are invalid. */
 static __device__ inline int rows_decompose(double *const *at, int rows, double ridge,
                                             struct row_factor *f, double (*pivots)[FRAME])
 {
@@ -337,8 +338,8 @@ static __device__ inline void columns_forward(double *const *row, double *const 
   }
 }
 
-/* Whiten rows: B, g <- Y, u; H, at `at` of each, <- L; pivots of each <-, unless NULL.  The
- * second row may be the first one again.  Returns whether a pivot is bad. */
+/* Whiten rows: B, g <- Y, u; H of row r, at at[r], <- L; pivots[r] <- its pivots, unless `pivots`
+ * is NULL.  The second row may be the first one again.  Returns whether a pivot is bad. */
 static __device__ inline int rows_whiten(double *const *row, double *const *at,
                                          double *const *pivots, int rows, double ridge)
 {
@@ -407,7 +408,7 @@ static __device__ __noinline__ int row_back(const double *row, const double *l,
   return finite;
 }
 
-/* out[FRAME] <- the steps of whitened rows whose factors are at `at` of each.  The second row may
+/* out[r][FRAME] <- the steps of whitened rows; the factor of row r is at at[r].  The second row may
  * be the first one again.  Returns whether all are finite. */
 static __device__ inline int rows_step(double *const *row, double *const *at, int rows,
                                        const double *border, double *const *out)

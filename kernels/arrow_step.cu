@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow_step: the steps of the rows of long systems (N.11), after arrow_border.cu.
  *
- * grid    units, each of arrow_step_rows(d, k) rows of a system; the last ones first, since what
- *         arrow_sum.cu read last may be in the cache
+ * grid    units, each of arrow_step_rows(d, k) rows of a system; the last ones first, since the
+ *         rows that arrow_sum.cu read last may be in the cache
  * block   ARROW_BLOCK, one thread per row
  * shared  arrow_step_bytes(d, k): the rows, the step of the border
  *
  * -D ARROW_D, ARROW_K
  *
- * If a system was not ok, all its steps are 0. */
+ * If a system was not ok, all its steps are 0.  A row whose step is not finite gets the step 0, and
+ * its system is marked not_ok. */
 #define ARROW_TEAM ARROW_BLOCK
 #include "arrow_row.h"
 

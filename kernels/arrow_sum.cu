@@ -5,8 +5,8 @@
  * grid    units, which are segments of systems, times arrow_parts(k, MMA) parts: each block has
  *         every arrow_parts()-th lane.  The parts of a unit are neighbours, so that memory is read
  *         only once
- * block   arrow_sum_threads(d, k, MMA): with products a warp has a lane; otherwise a thread has a
- *         lane of a tile
+ * block   arrow_sum_threads(d, k, MMA): with MMA a warp has a lane; otherwise a thread has a lane
+ *         of a tile
  * shared  arrow_sum_bytes(d, k, MMA): space for rows, twice
  * sums    lanes of (N.12), and the levels of its tree that lie within a part
  *
@@ -30,7 +30,7 @@ enum {
   LOT_REALS = arrow_subbatch_reals(FRAME, BORDER, MMA),
   PIVOTS_AT = LOT_REALS - LOT * FRAME,
   PAD = MMA ? arrow_pad(FRAME, BORDER, 0, SUM_LANES) : 0,
-  TELL_AT_ONCE = !MMA, /* report a bad pivot at once; with tiles there is no register to keep it */
+  TELL_AT_ONCE = !MMA, /* 1: report a bad pivot at once, since tiles leave no register for it */
   /* Blocks on a multiprocessor, such that the compiler does not spill registers. */
   BLOCKS = FRAME > 4 || (FRAME > 2 && BORDER > 10)                 ? 1
            : BORDER > 10 && THREADS == 128 && __CUDA_ARCH__ >= 900 ? 3
@@ -106,8 +106,8 @@ static_assert(TILES * SUM_LANES <= THREADS, "arrow_types.h");
 
 #endif
 
-/* Each of the last SUM_LANES threads has the determinant pair of a lane.  Multiply these, and write
- * the product. */
+/* Each of the last SUM_LANES threads has the determinant pair of a lane.  Multiply these pairs, and
+ * write the product. */
 static __device__ inline void pair_write(struct pair *pair, double *to)
 {
   pair_fold(pair, SUM_LANES);

@@ -57,9 +57,10 @@ static __device__ inline void tile_add(double sum[SUMS], struct tile t, const do
     }
 }
 
-/* Add the lanes by the tree of (N.12).  At each level a thread passes on half of its sums, and
- * takes over the other half from its partner.  Returns the number of the first sum that it has in
- * the end, or -1 if another thread has the same sums.  All threads of the warp take part. */
+/* Add the lanes by the tree of (N.12).  At each level a thread gives one half of its sums to its
+ * partner, and adds the partner's numbers to the other half.  Returns the number of the first sum
+ * that the thread has in the end, or -1 if another thread has the same sums.  All threads of the
+ * warp take part. */
 static __device__ inline int tile_fold(double sum[SUMS])
 {
   int lane = threadIdx.x % SUM_LANES, first = 0, held = SUMS, again = 0;

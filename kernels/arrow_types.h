@@ -5,27 +5,28 @@
  * Floor: kernels.  Includes forms.h alone.
  *
  * A system of d, k and n is one contiguous array: B [n][d k], H [n][d d], g [n][d], C [k][k], g_b
- * [k].  Its steps are another: rows [n][d], border [k].  A system begins at a cache line, with its
- * widest rows first, so that these touch few lines.  arrow_fetch.cu copies it there from
- * page-locked arrays of the host, and arrow_return.cu copies its steps to such arrays; otherwise
- * launchers copy both in this form.
+ * [k].  Its steps are another: rows [n][d], border [k].  A system begins at a cache line.  B comes
+ * first, because its rows are the widest and so touch few lines.  arrow_fetch.cu copies a system
+ * there from page-locked arrays of the host, and arrow_return.cu copies its steps to such arrays.
+ * Without page-locked arrays, launchers copy systems and steps in this form.
  *
  * In shared memory a row is
  *     Y [k][d], u [d], L packed by columns
  * in place of B, g, H.  Rows are padded so that neighbouring rows have no bank conflict.  The
- * pivots [n][d] follow the rows; in the form arrow_is_tiny() only the first one of each row does,
- * and the second one, if d = 2, follows L, where H leaves room for it.  If threads of arrow.cu can
- * hold the factors of all rows, L is in registers instead.  u is column k of an extended Y, so the
- * sums T and w of (N.9) are one triangle of k + 1 columns.
+ * pivots [n][d] follow the rows.  In the form arrow_is_tiny() only the first pivot of each row is
+ * there; the second one, if d = 2, follows L, where H leaves room for it.  If threads of arrow.cu
+ * can hold the factors of all rows, L is in registers instead.  u is column k of an extended Y, so
+ * the sums T and w of (N.9) are one triangle of k + 1 columns.
  *
  * A short system of d = 1 is solved in the registers of a warp (arrow_lanes.cu).  A system whose
- * rows fit in shared memory is solved by arrow.cu, which reads it once; a cluster of blocks may
- * share it, each with every 2nd, 4th or 8th lane of (N.12).  Other systems take three kernels:
- * arrow_sum.cu sums some lanes of a segment in each block, arrow_border.cu adds these parts and
- * solves the border, arrow_step.cu reads the rows again.
+ * rows fit in shared memory is solved by arrow.cu, which reads it once.  A cluster of blocks may
+ * share it; each block then has every 2nd, 4th or 8th lane of (N.12).  Other systems take three
+ * kernels: arrow_sum.cu sums some lanes of a segment in each block, arrow_border.cu adds these
+ * parts and solves the border, arrow_step.cu reads the rows again.
  *
- * If tensor instructions are chains of fma (MMA), warps have lanes, and sums are products of 16 x
- * 8.  Otherwise the triangle is divided into square tiles, and a thread has a tile in registers. */
+ * If the tensor instructions of f64 are chains of fma (MMA), a warp has some lanes, and sums are
+ * made as products of 16 x 8.  Otherwise, and for a team of one warp, the triangle is divided into
+ * square tiles, and a thread has one lane of a tile in registers. */
 #ifndef ARROW_TYPES_H
 #define ARROW_TYPES_H
 
@@ -41,14 +42,14 @@ enum {
                         arrow_step.cu */
   ARROW_MAX_ROUNDS = 7, /* rows of a lane in registers (arrow_lanes.cu) */
   ARROW_BLOCKS = 8,     /* the most blocks of a cluster */
-  ARROW_CLUSTER_ROWS = 2048,   /* of ARROW_BLOCKS blocks that hold no factors */
-  ARROW_TINY_BLOCKS = 7,       /* that a multiprocessor can run in the form arrow_is_tiny() */
+  ARROW_CLUSTER_ROWS = 2048, /* with more rows, three kernels are faster than ARROW_BLOCKS blocks */
+  ARROW_TINY_BLOCKS = 7,     /* blocks of the form arrow_is_tiny() that a multiprocessor can run */
   ARROW_STAGE_BYTES = 48 << 10 /* about the bytes of rows in shared memory at a time */
 };
 
 /* A system of a launch. */
 struct arrow_atom {
-  long long in, out; /* where it begins in the numbers that are read, and written */
+  long long in, out; /* where its numbers begin in arrow_args.in, and its steps in .out */
   double ridge_t, ridge_b;
   int n, number;  /* rows; index in `found` */
   int first_unit; /* its first unit for arrow_sum.cu */
@@ -57,7 +58,7 @@ struct arrow_atom {
 
 /* Rows of one system: a segment, or the rows of a block of arrow_step.cu. */
 struct arrow_unit {
-  int atom, first; /* index in `atoms`; its first row */
+  int atom, first; /* index in `atoms`; the first row of the unit */
 };
 
 /* The arrays of a system and of its steps in host memory, for arrow_fetch.cu and
@@ -70,7 +71,8 @@ struct arrow_pointers {
 enum { ARROW_BUS_THREADS = 128, ARROW_BUS_BLOCKS = 128, ARROW_BUS_LEAST = 1024 };
 
 /* The outcome of a system.  m, e: the determinant as a pair (N.13); not_ok: a pivot was bad, or a
- * step not finite.  For long systems the launcher zeroes it first. */
+ * step was not finite.  The launcher zeroes it, because kernels for long systems only set
+ * not_ok. */
 struct arrow_found {
   double m;
   long long e;
@@ -85,7 +87,7 @@ HOST_DEVICE int arrow_row_reals(int d, int k, int held)
   return d % 2 ? reals | 1 : reals + (reals % 4 ? 0 : 2);
 }
 
-/* Are the strides of arrow.cu constants, because one block has the system?  For other teams and
+/* Are the strides of arrow.cu constants?  One block must have the system.  For other teams and for
  * larger borders this is not faster. */
 HOST_DEVICE int arrow_is_alone(int k, int team, int mma, int blocks)
 {
@@ -102,9 +104,9 @@ HOST_DEVICE int arrow_pivots(int d, int k, int alone)
   return arrow_is_tiny(d, k, alone) ? 1 : d;
 }
 
-/* Layout of the Schur complement: by columns, with the right side as row k.  Four columns at a time
- * begin with the row of the first of them, and have the same length.  Row i of column j is at
- * arrow_column(k, j) + i; j = k gives the end. */
+/* Layout of the Schur complement: by columns, with the right side as row k.  Four consecutive
+ * columns begin with the same row, which is the number of the first one, and have the same length.
+ * Row i of column j is at arrow_column(k, j) + i. */
 HOST_DEVICE int arrow_column_length(int k, int j)
 {
   return (k + 2) / 2 * 2 - j / 4 * 4;
@@ -142,13 +144,14 @@ HOST_DEVICE int border_sums(int k)
 }
 
 /* Reals of shared memory for the border: S with the right side, then C and g_b.  With sums > 0 the
- * border overwrites that many sums, and has S and k reals. */
+ * border overwrites that many sums, and has S and k reals instead. */
 HOST_DEVICE int arrow_border_room(int k, int sums)
 {
   int room = arrow_columns_reals(k) + (sums ? k : k * k + k);
   return ((room > sums ? room : sums) + 1) / 2 * 2;
 }
-/* The step, which follows; then the determinant pair of each block of a cluster. */
+/* Reals of the step, which follows.  After it comes the determinant pair of each block of a
+ * cluster. */
 HOST_DEVICE int arrow_step_reals(int k)
 {
   return (k + 1) / 2 * 2;
@@ -179,8 +182,8 @@ HOST_DEVICE int arrow_team(int d, int k, int n)
 }
 
 /* Rows per thread of arrow.cu whose factors are held in registers; 0: none.  Only for a team of
- * ARROW_BLOCK that sums by products.  This makes room for arrow_resident_blocks() blocks on a
- * multiprocessor; a block then has at most arrow_resident_rows() rows. */
+ * ARROW_BLOCK threads that sums by products.  With held factors, arrow_resident_blocks() blocks fit
+ * on a multiprocessor, and a block has at most arrow_resident_rows() rows. */
 HOST_DEVICE int arrow_resident(int d, int k)
 {
   if (k <= 10) return d == 2 && k > 4 && k <= ARROW_FEW ? 2 : 0;
@@ -208,8 +211,8 @@ HOST_DEVICE int arrow_pad(int d, int k, int held, int lanes)
   return apart ? ((apart - lanes * arrow_row_reals(d, k, held)) % 16 + 16) % 16 : 0;
 }
 
-/* Rows of a system of n that block `part` has, with 1 << shift lanes: its lanes of every full round
- * of 32 lanes, and of what is left. */
+/* Rows of a system of n rows that block `part`, with 1 << shift lanes, has: the rows of its lanes
+ * in every full round of 32 rows, and in the partial round at the end. */
 HOST_DEVICE int arrow_rows_of(int n, int part, int shift)
 {
   int parts = ARROW_LANES >> shift, left = n % ARROW_LANES - part;
@@ -234,7 +237,7 @@ HOST_DEVICE int arrow_lane_warps(int k, int team, int held, int alone)
   return team / WARP / arrow_split(k, team, held, alone);
 }
 
-/* Reals of the warps' sums.  Those of a single warp are in the places of S. */
+/* Reals of the warps' sums.  A single set of sums is in the places of S. */
 HOST_DEVICE int arrow_sums_reals(int k, int team, int held, int alone)
 {
   int warps = arrow_lane_warps(k, team, held, alone) >> arrow_is_halved(k, held, alone);
@@ -293,8 +296,8 @@ HOST_DEVICE int arrow_sum_threads(int d, int k, int mma)
   return threads <= 128 ? 128 : (threads + WARP - 1) / WARP * WARP;
 }
 
-/* Rows that arrow_sum.cu has in shared memory at a time.  There is space for twice as many: the
- * next ones are copied while these are added. */
+/* Rows that arrow_sum.cu adds at a time.  Shared memory has space for twice as many rows: the next
+ * rows are copied while these are added. */
 HOST_DEVICE int arrow_stage_rows(int d, int k)
 {
   int rows = 128;
@@ -334,7 +337,7 @@ struct arrow_args {
   int count;                  /* systems */
   int ahead;                  /* when system i begins, system i + ahead is prefetched; 0: none */
   struct arrow_layout layout; /* of arrow.cu */
-  long long numbers, piece; /* of arrow_fetch.cu and arrow_return.cu: all numbers, and of a piece */
+  long long numbers, piece;   /* arrow_fetch.cu, arrow_return.cu: numbers in all, and of a piece */
 };
 
 #endif

@@ -7,39 +7,40 @@
  * shared  struct shared
  * sums    a chain of fma for each entry, ascending columns, from the entry itself
  *
- * Every block factors the square (the panel's block on the diagonal) for itself, so that none waits
- * for another.  The first one writes it, to `corners`. */
+ * Every block factors the square (the panel's block on the diagonal) for itself, so that no block
+ * waits for another.  The first block writes the factored square to `corners`. */
 #include "dense_rows.h"
 #include "root.h"
 
 struct shared {
   struct rows_shared rows;
-  double pivot;      /* the first one of a leaf */
-  double next[2][2]; /* of the row of the next pivot: its entries of this column and the next */
+  double pivot;      /* the first pivot of a leaf */
+  double next[2][2]; /* the entries of the next pivot's row in this column and in the next one */
 };
 
-/* May x be divided by the root with root_quotient()? */
+/* May root_quotient() divide x by the root? */
 static __device__ inline int is_quick(double x, const struct root *root)
 {
   int is_zero = __double_as_longlong(x) == 0; /* entries above the diagonal */
   return root->is_usual & (is_usual(x) | is_zero);
 }
 
-/* A thread's row: columns of the panel from `first` on, of which `has` exist, and where the
- * finished ones are written. */
+/* A thread's row of a leaf.  The leaf has `columns` columns of the panel from `first` on; the row
+ * has the first `has` of them.  Finished entries are written to `to`, `stride` apart. */
 struct line {
   int first, columns, has;
   double *to;
   long long stride;
 };
 
-/* Finish columns of all rows in registers, FACTOR_STEP at a time: short code, since every launch
- * loads it.  Returns the number of finished columns, or the first bad one.
+/* Finish the columns of a leaf for all rows, in registers.  The loop is unrolled by FACTOR_STEP
+ * columns only, since every launch loads its code.  Returns the number of finished columns, which
+ * is also the index of the first bad one.
  *
  * The chain of pivots decides the time, so no link of it waits for a barrier.  Every thread has the
- * entries `below` and `corner` of the next pivot's row, which that row stored before the barrier of
- * the column before; from them it computes the next pivot, `after`, for itself.  Its root is begun,
- * and quotients are made, before it is known whether their short forms hold. */
+ * entries `below` and `corner` of the next pivot's row, which the thread of that row stored before
+ * the previous barrier.  From these, every thread computes the next pivot, `after`, for itself.  It
+ * begins the root and makes quotients before it knows whether their short forms hold. */
 static __device__ inline int leaf_factor(double leaf[FACTOR_LEAF], struct shared *s,
                                          const struct line *line, double *pivots)
 {
@@ -92,7 +93,8 @@ static __device__ inline int leaf_factor(double leaf[FACTOR_LEAF], struct shared
   return FACTOR_LEAF;
 }
 
-/* Set the line of a row for `width` columns of the panel from `first` on. */
+/* Set the line of a row for the leaf that begins at column `first` of a panel of `width`
+ * columns. */
 static __device__ inline void line_set(struct line *l, int first, int width, int is_there,
                                        int is_square)
 {

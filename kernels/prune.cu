@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * prune: finds each row's threshold from its list of candidates (doc/certified.md, C.6), and proves
- * that the estimate of threshold.cu was not too high.  Writes the pairs of row and atom to rescore.
- * Without that proof it writes why the row takes the direct path, which scores all atoms exactly.
+ * that the estimate of threshold.cu was not too high.  Then it writes the pairs of row and atom for
+ * rescore.cu.  Without that proof it writes why the row takes the direct path, which scores all
+ * atoms exactly.
  *
  * grid    ceil(n / SCREEN_ROW_WARPS) blocks of SCREEN_ROW_WARPS warps; one warp per row
  * shared  dynamic: [SCREEN_ROW_WARPS][capacity] keys of the lists
@@ -20,8 +21,8 @@ struct keys {
   int count, least, largest;
 };
 
-/* key[count] <- the key of each list entry: the bits of its size, or -1 if the row must not have
- * the atom.  Returns a summary of the others. */
+/* key[count] <- the key of each list entry: the bits of its size, or -1 if the job excludes the
+ * atom. Returns a summary of all keys that are not -1. */
 static __device__ inline struct keys keys_collect(const struct screen_args *a, long long row,
                                                   int count, int *key)
 {
@@ -64,7 +65,7 @@ static __device__ inline int keys_least(const int *key, int count, int low)
   return __reduce_min_sync(FULL_WARP, least);
 }
 
-/* The top_k-th largest key.  k summarises the keys, and has top_k or more. */
+/* The top_k-th largest key.  k is the summary of the keys; there are top_k or more. */
 static __device__ inline int keys_rank(const int *key, int count, int top_k, struct keys k)
 {
   int low = k.least, high = k.largest + 1, reached = k.count;
@@ -80,7 +81,7 @@ static __device__ inline int keys_rank(const int *key, int count, int top_k, str
   return keys_least(key, count, low);
 }
 
-/* The totals of a block: its rows by path, the pairs of its certified rows, and where they
+/* The totals of a block: its rows by path; the pairs of its certified rows, and where these pairs
  * begin. */
 struct block {
   int paths[PATHS], max_pairs, pairs, start;
@@ -92,8 +93,8 @@ static __device__ inline void block_begin(struct block *b)
   b->max_pairs = b->pairs = 0;
 }
 
-/* Returns PATH_CERTIFIED and the threshold of a row, or why it has none; *held <- the list entries
- * that reach the threshold. */
+/* Returns PATH_CERTIFIED, *threshold <- the row's threshold and *held <- the number of list entries
+ * that reach it; or returns the direct path that the row takes. */
 static __device__ inline int row_prune(const struct screen_args *a, int row, int *key,
                                        int *threshold, int *held)
 {
@@ -115,7 +116,8 @@ static __device__ inline int row_prune(const struct screen_args *a, int row, int
   return PATH_CERTIFIED;
 }
 
-/* Write the pairs of a row, from `start` on: one for each list entry that reaches the threshold. */
+/* Write the pairs of a row from index `start` on: one for each list entry that reaches the
+ * threshold. */
 static __device__ inline void pairs_write(const struct screen_args *a, int row, int start,
                                           const int *key, int threshold)
 {
@@ -130,15 +132,14 @@ static __device__ inline void pairs_write(const struct screen_args *a, int row, 
   }
 }
 
-/* The rest of the array, in which no whole row fits, gets pairs of no row. */
+/* The pairs of a row do not fit from `start` on: fill the array from there with pairs of no row. */
 static __device__ inline void pairs_clear(const struct screen_args *a, int start)
 {
   struct screen_pair none = {-1, 0};
   for (int i = start + threadIdx.x % WARP; i < a->pairs_capacity; i += WARP) a->pairs[i] = none;
 }
 
-/* One thread adds the totals of the block: atomics of every row would have to wait for each
- * other. */
+/* One thread adds the totals of the block, since atomics of every row would wait for each other. */
 static __device__ inline void block_total(const struct screen_args *a, struct block *b)
 {
   for (int i = 0; i < PATHS; i++)

@@ -2,10 +2,10 @@
  * rescore: computes the exact score (N.1), its positive part, or the gate of every pair that
  * prune.cu left.
  *
- * A warp adds `piece` columns to all its pairs before the next piece, and keeps sums in `values`
- * between pieces.  Warps begin together and have equally many pairs, so they are at about the same
- * piece, and the pieces of all vectors that pairs share stay in the second-level cache.  Frames,
- * whose gates need whole scores, have one piece.
+ * A piece is `piece` columns.  A warp adds a piece for all its pairs before it begins the next one,
+ * and keeps sums in `values` between pieces.  Warps begin together and have equally many pairs, so
+ * they are at about the same piece.  Vectors that pairs share then stay in the second-level cache.
+ * Frames have one piece, because their gates need whole scores.
  *
  * grid    any number of blocks of RESCORE_WARPS warps.  Warps get equally many pairs, and do 32 of
  *         them at a time, one per lane
@@ -23,8 +23,8 @@ struct work {
   float (*vectors)[WARP * PITCH];
 };
 
-/* Begin to copy columns column .. column + 31 of the lanes' vectors: 8 lanes copy 128 bytes of
- * each. */
+/* Begin to copy columns column .. column + 31 of the lanes' vectors.  For each vector, 8 lanes copy
+ * 128 bytes. */
 static __device__ inline void columns_order(const struct screen_args *a, const struct work *w,
                                             int vector, int column)
 {
@@ -49,7 +49,7 @@ static __device__ inline float four_add(float z, const float *x, int left, const
   return z;
 }
 
-/* z <- z + products of the columns of a piece that has been copied. */
+/* z <- z + products of the DEPTH columns from `column` on, which have been copied. */
 static __device__ inline float columns_add(const struct screen_args *a, const struct work *w,
                                            int column, float z)
 {
@@ -87,8 +87,8 @@ static __device__ inline float score_add(const struct screen_args *a, const stru
   return z;
 }
 
-/* Add columns from .. to - 1 to the values of 32 pairs from `first` on, of which the warp has those
- * in front of `end`. */
+/* Add columns from .. to - 1 to the values of the pairs first .. first + 31; pairs from `end` on
+ * are left out. */
 static __device__ inline void pairs_add(const struct screen_args *a, float (*vectors)[WARP * PITCH],
                                         int first, int end, int from, int to)
 {

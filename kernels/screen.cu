@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * screen: computes coarse sizes of tiles of rows and atoms by the matrix unit.  Sizes that reach
- * the threshold estimate of their row go to the row's list (C.6).  For the sample, the largest
- * sizes of each tile are kept instead, and all sizes if there is space (sizes_row).
+ * the threshold estimate of their row go to the row's list (C.6).  For the sample there are no
+ * lists: the largest sizes of each tile are kept, and also all sizes if sizes_row is not 0.
  *
  * grid    blocks of screen_args, at most one per multiprocessor: block b has pairs b, b + blocks,
  *         ..

@@ -2,11 +2,11 @@
  * Shared memory of screen.cu, its loop over pairs of tiles, and the handling of the scores of a
  * tile.
  *
- * A warp has 16 rows, a lane two of them.  z[j][0], z[j][1] are its scores of row lane / 4 and
- * items 8 j + 2 (lane % 4) and the next one; z[j][2], z[j][3] are those of the row eight below.  In
- * this file, a measure is |score| for d = 1, and the square of a frame's size for d > 1.  With
- * POSITIVE it is the score itself, whose positive part is the size; negative ones reach no
- * threshold.
+ * A warp has 16 rows, a lane two of them.  z[j][0] and z[j][1] are the lane's scores of row lane /
+ * 4 with item 8 j + 2 (lane % 4) and with the next item; z[j][2] and z[j][3] are the scores of row
+ * lane / 4 + 8.  In this file, a measure is |score| for d = 1, and the square of a frame's size for
+ * d > 1.  With POSITIVE the measure is the score itself: its positive part is the size, and
+ * negative scores reach no threshold.
  *
  * -D options as in screen.cu. */
 #ifndef SCREEN_H
@@ -30,9 +30,9 @@ struct shared {
   unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies (barriers.h) */
 };
 
-/* Pairs of a row tile and an atom tile.  Blocks work on neighbouring pairs at the same time: the
- * sixteen row tiles of a band go through the atoms together, so that the tiles they share are in
- * the cache. */
+/* Pairs of a row tile and an atom tile.  Blocks work on neighbouring pairs at the same time.  The
+ * sixteen row tiles of a band go through the atoms together, so that the atom tiles that they share
+ * are in the cache. */
 enum { BAND = 16 };
 struct tile_pair {
   int number;        /* of the pair; the block's next one is number + a->blocks */
@@ -82,7 +82,7 @@ struct lane_rows {
   int row[2];
   float threshold[2]; /* as measures */
   unsigned hits;      /* shared-memory address of the lane's first hit */
-  unsigned next[2];   /* of the next hit: of the upper row, upward; of the lower one, downward */
+  unsigned next[2];   /* of the next hit of the upper row, ascending; of the lower, descending */
   unsigned one, kept; /* 1, and ~HIT_MASK */
 };
 enum { HIT_STRIDE = WARP * 4, HIT_LAST = SCREEN_HITS - 1 };
@@ -131,14 +131,15 @@ static __device__ inline void measures_of(const float z[EIGHTS][4], int j, int r
 #define SIZES "abs.f32 a, %2; abs.f32 b, %3;\n"
 #endif
 
-/* Hits of both rows fill the lane's words from both ends.  CLAMP groups lose hits together; each
- * adds at most four. */
+/* Hits of both rows fill the lane's words from both ends.  A group adds at most four hits.  After
+ * every CLAMP groups the ends are clamped, which may lose hits. */
 enum { CLAMP = 2, ROOM = 4 * CLAMP - 1, MAX_HITS = SCREEN_HITS - 4 * CLAMP };
 
-/* Keep a hit of each row, if it is one: the measure with 16 bits of fraction, then group, row and
- * item in HIT_BITS.  Written in assembly, because the compiler would emit branches, which cost more
- * than they save.  A store reads its address late, and whatever changes that register waits for it;
- * so each store has a copy, made by a multiplication, whose unit has least to do. */
+/* Keep the measure of each row if it is a hit.  A hit has the measure with 16 bits of fraction,
+ * then group, row and item in HIT_BITS.  This is assembly, because the compiler would emit
+ * branches, which cost more than they save.  A store reads its address register late, and an
+ * instruction that changes the register waits for the store.  So each store has a copy of the
+ * address.  The copy is made by a multiplication, because that unit has least to do. */
 static __device__ inline void hits_keep(struct lane_rows *l, float upper, float lower, int j,
                                         int item)
 {
@@ -172,7 +173,7 @@ static __device__ inline int hit_frame(unsigned hit)
 }
 
 /* Append the hits of a tile to the lists of their rows, four per lane at a time.  If a lane had too
- * many, its rows cannot be certified. */
+ * many hits, its rows cannot be certified. */
 static __device__ inline void hits_append(const struct screen_args *a, const struct lane_rows *l)
 {
   enum { TOGETHER = 4 };
@@ -203,8 +204,8 @@ static __device__ inline void hits_append(const struct screen_args *a, const str
   atomicMax(&a->counts[l->row[1]], SCREEN_LOST);
 }
 
-/* Keep the scores that reach the threshold estimates as hits.  The caller appends them during the
- * next products, because atomics have a long latency. */
+/* Keep the scores that reach the threshold estimates as hits.  They are appended during the
+ * products of the next tile, because atomics have a long latency. */
 static __device__ inline void tile_catch(struct lane_rows *l, const float z[EIGHTS][4])
 {
   unsigned least = l->hits + ROOM * HIT_STRIDE;
@@ -222,7 +223,8 @@ static __device__ inline void tile_catch(struct lane_rows *l, const float z[EIGH
   }
 }
 
-/* Store all sizes of a sampled tile (FRAME 1); threshold.cu lists them. */
+/* Store all sizes of a sampled tile (FRAME 1).  threshold.cu lists those that reach the
+ * estimate. */
 static __device__ inline void tile_sizes(const struct screen_args *a, const struct lane_rows *l,
                                          const float z[EIGHTS][4])
 {
@@ -238,11 +240,12 @@ static __device__ inline void tile_sizes(const struct screen_args *a, const stru
   }
 }
 
-/* Store the largest sizes of a row in SCREEN_PEAKS parts of a sampled tile. */
+/* Store the largest size of a row in each of SCREEN_PEAKS parts of a sampled tile. */
 static __device__ inline void tile_peaks(const struct screen_args *a, const struct lane_rows *l,
                                          const float z[EIGHTS][4])
 {
-  /* Groups per part: each quad of lanes has four parts.  With wide frames some parts are empty. */
+  /* Groups per part.  Each of a row's four lanes has SCREEN_PEAKS / 4 parts.  With wide frames some
+   * parts are empty. */
   enum { EVEN = EIGHTS * 4 / SCREEN_PEAKS, EACH = EVEN < STEP ? STEP : EVEN };
 #pragma unroll
   for (int r = 0; r < 2; r++)

@@ -25,8 +25,9 @@ BOUND double bound_growth(int n)
   return nu * (1 + nu) * (1 + 0x1p-30);
 }
 
-/* The error of a chain of p terms, and of a sum of the matrix unit, for a vector of norm 1: the
- * smaller of the bounds by all terms (C.3), (C.8) and by the partial sums (C.3a), (C.8a). */
+/* Bounds of the error of a chain of p terms, and of a sum of the matrix unit, for a vector of norm
+ * 1. Each is the smaller of two bounds: by all terms (C.3, C.8), and by the partial sums (C.3a,
+ * C.8a). */
 BOUND double bound_chain(struct screen_norms row, int p)
 {
   double g = bound_growth(p);
@@ -38,8 +39,9 @@ BOUND double bound_unit(struct screen_norms row, int p, double gamma)
   return gamma * fmin(row.norm_short, steps);
 }
 
-/* How far the coarse size of a frame for a row can be from the exact one, for frames with at most
- * these norms.  The matrix unit errs by at most bound_unit() |d~| per vector. */
+/* A bound on the difference between the coarse size of a frame for a row and the exact one.  The
+ * norms of the frames and of their errors are at most max_norm and max_error.  The matrix unit errs
+ * by at most bound_unit() |d~| per vector. */
 BOUND double bound_reach(struct screen_norms row, double max_norm, double max_error, int d, int p,
                          double gamma)
 {

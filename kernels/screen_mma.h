@@ -9,7 +9,7 @@ static __device__ inline void bytes_order(char *to, const char *from, int bytes)
     async_copy16(to + i, from + i);
 }
 
-/* All threads begin to copy a stage of a pair; past the last stage this is an empty group. */
+/* All threads begin to copy a stage of a pair.  Past the last stage, nothing is copied. */
 static __device__ inline void stage_order(const struct screen_args *a, struct shared *s,
                                           const struct tile_pair *pair, int stage)
 {

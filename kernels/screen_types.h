@@ -5,14 +5,14 @@
  * Floor: kernels.  Includes forms.h alone.
  *
  * Operands of the matrix unit are fp16, scaled by powers of two.  They are stored as
- * [tile][stage][item][64 columns]: an item has 128 bytes in a stage.  Its 16-byte pieces are
- * swizzled: piece c is stored at c ^ (item % 8).  So a stage is contiguous, and is read without
- * bank conflicts.
+ * [tile][stage][item][64 columns], so a stage is contiguous.  An item has 128 bytes in a stage.
+ * Its 16-byte pieces are swizzled, so that they are read without bank conflicts: piece c is stored
+ * at c ^ (item % 8).
  *
- * An item of an atom tile is a vector.  Frames are padded to a power of two of vectors, and vector
- * m of frame f is item screen_item(), so that one thread of the product has all scores of a frame.
- * Frames are not in the order of their slots: position i has slot i turn mod slots.  So the first
- * positions are a sample of all, and neighbouring slots are far apart. */
+ * An item of an atom tile is a vector.  Frames are padded to a power of two of vectors.  Vector m
+ * of frame f of a tile is item screen_item(), so that one thread of the product has all scores that
+ * it computes of a frame.  Frames are not in the order of their slots: position i has slot i turn
+ * mod slots.  So the first positions are a sample of all, and neighbouring slots are far apart. */
 #ifndef SCREEN_TYPES_H
 #define SCREEN_TYPES_H
 
@@ -101,11 +101,11 @@ enum { PATH_CERTIFIED, PATH_LIST, PATH_SCORE, PATH_ESTIMATE, PATH_SMALL, PATHS }
 
 struct screen_totals {
   int pairs;         /* of certified rows, including those that did not fit in the array of pairs */
-  int max_pairs;     /* the most of one row */
+  int max_pairs;     /* the largest number for one row */
   int rows[PATHS];   /* rows by the path that their lists decided */
   int crowded;       /* certified rows whose pairs did not fit; they take the direct path */
   int crowded_pairs; /* pairs of those rows */
-  int left;          /* rows for the direct path */
+  int left;          /* number of rows for the direct path */
 };
 
 struct screen_pair {

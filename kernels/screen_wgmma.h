@@ -57,8 +57,8 @@ static __device__ inline int stages_enter(const struct screen_args *a, struct sh
   return 1;
 }
 
-/* z <- scores of the pair; then *pair is the next one.  *serial counts stages.  The hits of the
- * tile before are appended while the first stages are multiplied. */
+/* z <- scores of the pair; then *pair becomes the block's next pair.  *serial counts stages.  The
+ * hits of the previous tile are appended while the first stages are multiplied. */
 static __device__ inline void tile_multiply(const struct screen_args *a, struct shared *s,
                                             float z[EIGHTS][4], struct tile_pair *pair, int *serial,
                                             const struct lane_rows *before)

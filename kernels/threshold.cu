@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * threshold: estimates for each row the size of scores below which no atom needs to be listed.  The
- * estimate is made from the peaks: the largest sizes of a sample of atoms.  prune.cu
- * checks it, so a bad estimate costs only time.  If all sizes of the sample were kept, the sampled
- * atoms that reach the estimate are listed here, and screen.cu lists only the other atoms.
+ * threshold: estimates for each row the size below which no atom needs to be listed.  The estimate
+ * is made from the peaks, which are the largest sizes of a sample of atoms.  prune.cu checks it, so
+ * a bad estimate costs only time.  If all sizes of the sample were kept, the sampled atoms that
+ * reach the estimate are listed here, and screen.cu lists only the other atoms.
  *
  * grid    ceil(n / SCREEN_ROW_WARPS) blocks of SCREEN_ROW_WARPS warps; one warp per row
  * shared  none

@@ -21,24 +21,24 @@ struct arrow_job {
   struct arrow_options options;
   struct arrow_item *items;
   gidx count;
-  /* For measurements on a GPU: the kernels run `repeats` more times, and seconds[repeats] gets the
-   * time of each run.  All systems are then on the device. */
+  /* For measurements on a GPU: seconds[repeats] gets the times of `repeats` further runs of the
+   * kernels.  All systems are then on the device. */
   int repeats;
   double *seconds;
 };
 /* On a CPU, threads share the systems, and the rows of long systems.  A GPU leaves a system to the
- * CPU, which gives the same bits, when its kernels cannot take it or when it failed; dev->counts
- * counts these.  A system that is not positive definite is an outcome, not an error.  ERR_INPUT
- * when d or k is beyond the limits of model/arrow.h, ERR_MEMORY, ERR_DEVICE without fused
- * multiply-add. */
+ * CPU if its kernels cannot take the system, or if the system failed on the GPU.  The CPU gives the
+ * same bits; dev->counts counts these systems.  A system that is not positive definite is an
+ * outcome, not an error.  ERR_INPUT: d or k is beyond the limits of model/arrow.h; ERR_MEMORY;
+ * ERR_DEVICE without fused multiply-add. */
 int device_arrow(struct device *dev, struct arrow_job *job);
 
 /* Load the kernels and take the memory that such a job needs, so that device_arrow() finds both
- * ready.  Reads the sizes of the systems, not their numbers.  ERR_MEMORY. */
+ * ready.  Reads the sizes and the addresses of the arrays, not their numbers.  ERR_MEMORY. */
 int device_arrow_ready(struct device *dev, const struct arrow_job *job);
 
-/* Bytes of GPU memory that jobs take, when `largest` is the count of numbers of the largest system
- * and its step.  They take as many bytes of page-locked host memory.  0 on the CPU. */
+/* Bytes of GPU memory that jobs take at most.  largest: the count of numbers of the largest system
+ * and its step.  Jobs take at most as many bytes of page-locked host memory.  0 on the CPU. */
 gidx device_arrow_bytes(const struct device *dev, gidx largest);
 
 #endif

@@ -13,7 +13,8 @@ int device_attention(struct device *dev, const struct attention_job *job)
   return dev->backend->attention(dev, job);
 }
 
-/* The last query of a sequence is at or before its last position. */
+/* Check that the last query of a sequence is not after its last position, and that the first one is
+ * at most `queries` positions in front of it. */
 static int attend_check_offset(const struct attend_plan *p, gidx s)
 {
   gidx queries = p->start[s + 1] - p->start[s];
@@ -23,8 +24,8 @@ static int attend_check_offset(const struct attend_plan *p, gidx s)
   return OK;
 }
 
-/* If the first and the last query of a piece see some position of it, so do the queries between
- * them. */
+/* Check that each query sees some position of the piece.  If the first and the last query do, all
+ * queries between them do too. */
 static int attend_check_piece(const struct attend_plan *p, gidx s)
 {
   gidx queries = p->start[s + 1] - p->start[s], at = p->at[s], far = at < 0 ? -at : at;
@@ -41,7 +42,7 @@ static int attend_check_piece(const struct attend_plan *p, gidx s)
   return OK;
 }
 
-/* Check that every position of a sequence is in a cell. */
+/* Check the sizes of a sequence, and that every position is in a cell. */
 static int attend_check_sequence(const struct attend_plan *p, gidx s)
 {
   long long length = p->length[s], queries = p->start[s + 1] - p->start[s];

@@ -19,7 +19,7 @@ struct attention_job {
   const float *q;                    /* [n][heads][d] */
   const gidx *from, *end; /* [n] each query sees positions from .. end - 1 of the sequence */
   gidx first;             /* position where the shard begins */
-  idx count;              /* positions here: to the end of the shard or the sequence */
+  idx count;              /* positions of the shard: the last shard of a sequence may be shorter */
   const float *k, *v;     /* [count][kv_heads][d], [count][kv_heads][dv] */
   float *m, *l;           /* [n][heads] */
   float *acc;             /* [n][heads][stride] with attention_stride(dv) */
@@ -31,15 +31,15 @@ static inline idx attention_stride(idx dv)
   return (dv + 15) / 16 * 16;
 }
 
-/* Add this shard to the sums m, l and acc.  A query that saw no earlier shard starts its sums here;
- * one that sees nothing of this shard keeps its sums.  ERR_MEMORY; ERR_DEVICE without fused
+/* Add this shard to the sums m, l and acc.  A query that saw no earlier shard starts its sums here.
+ * A query that sees nothing of this shard keeps its sums.  ERR_MEMORY; ERR_DEVICE without fused
  * multiply-add, or on a backend that lacks the operation. */
 int device_attention(struct device *dev, const struct attention_job *job);
 
 /* How keys and values are stored. */
 enum attend_type { ATTEND_F32, ATTEND_F16, ATTEND_BF16 };
 
-/* Limits on a GPU: columns of a head, positions of a sequence. */
+/* Limits on a GPU: columns of a head; positions and queries of a sequence together. */
 enum { ATTEND_COLUMNS = 256, ATTEND_POSITIONS = (1 << 30) - 1 };
 
 /* The sequences of a job and where their positions are stored.  The queries of all sequences stand
@@ -72,10 +72,11 @@ struct attend_job {
   const struct buffer *q;     /* f32 [queries][heads][d] */
   const struct buffer *k, *v; /* [cells][kv_heads][d], [cells][kv_heads][dv]; only cells that a
                                  query sees are used */
-  const struct buffer *rows;  /* f32 [queries][heads][dv]; for pieces acc, with attention_stride(dv)
-                                 in place of dv */
+  /* f32 [queries][heads][dv]; for pieces the sums acc [queries][heads][attention_stride(dv)]. */
+  const struct buffer *rows;
   const struct buffer *lse;   /* f32 [queries][heads]; for pieces NULL */
-  const struct buffer *m, *l; /* f32 [queries][heads] the sums at the end; NULL: not wanted */
+  const struct buffer *m, *l; /* f32 [queries][heads] the sums at the end; NULL: not wanted, which
+                                 is not allowed for pieces */
 };
 
 /* A plan that a device has taken. */
@@ -88,9 +89,10 @@ struct attend {
   void *state;             /* owned; only the backend looks into it */
 };
 
-/* Check and take a plan; any number of jobs may follow.  ERR_INPUT names the sequence or the table
- * entry that is wrong; ERR_DEVICE on a CPU, and for heads or sequences that are too large for a
- * GPU; ERR_MEMORY.  attend_close() is safe on a zeroed struct. */
+/* Check and take a plan; any number of jobs may follow.  ERR_INPUT: a sequence, an entry of the
+ * table or a size of the heads is wrong, and the message says which.  ERR_DEVICE on a CPU, and for
+ * heads or sequences that are too large for a GPU.  ERR_MEMORY.  attend_close() is safe on a zeroed
+ * struct. */
 int attend_open(struct attend *w, struct device *dev, const struct attend_plan *plan);
 void attend_close(struct attend *w);
 /* rows, lse <- (N.27); for pieces m, l and acc <- the sums, as device_attention() leaves them.

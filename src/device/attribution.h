@@ -19,17 +19,17 @@ struct attribution_job {
   const struct attention *attention; /* borrowed, and checked by the caller */
   idx n;                             /* queries */
   const float *q;                    /* [n][heads][d] */
-  const float *m, *l;                /* [n][heads] sums of (N.27) over all that the query sees */
+  const float *m, *l;     /* [n][heads] sums of (N.27) over all positions that the query sees */
   const gidx *from, *end; /* [n] each query sees positions from .. end - 1 of the sequence */
   gidx first;             /* position where the shard begins */
-  idx count;              /* positions here: to the end of the shard or the sequence */
+  idx count;              /* positions of the shard: the last shard of a sequence may be shorter */
   const float *k, *v;     /* [count][kv_heads][d], [count][kv_heads][dv] */
   idx n_atoms;
-  const float *atoms; /* [n_atoms][heads][dv] */
-  const gidx *start;  /* [n + 1] query i has the pairs start[i] .. start[i + 1] - 1 */
-  const idx *atom_of; /* [pairs] the atom of each pair */
-  struct top_rows *top;
-  real *part; /* [pairs][heads] sums of contributions, each a chain over positions */
+  const float *atoms;   /* [n_atoms][heads][dv] */
+  const gidx *start;    /* [n + 1] query i has the pairs start[i] .. start[i + 1] - 1 */
+  const idx *atom_of;   /* [pairs] the atom of each pair */
+  struct top_rows *top; /* one list for each pair */
+  real *part;           /* [pairs][heads] sums of contributions, each a chain over positions */
 };
 
 /* Add the positions of this shard to top and part.  Call it for the shards in ascending order.
@@ -48,12 +48,12 @@ struct attribute_job {
   const struct buffer *row;  /* i64 [pairs][top] sources */
   const struct buffer *code; /* f32 [pairs][top] their contributions */
   const struct buffer *sum;  /* f64 [pairs]; for pieces NULL */
-  const struct buffer *part; /* f64 [pairs][heads] sums over positions, for pieces; else NULL */
+  const struct buffer *part; /* f64 [pairs][heads] sums over positions; without pieces NULL */
 };
 
 /* row, code, sum <- the lists and sums of the pairs of all queries of a plan.  For pieces, row,
  * code and part are continued, and the pieces of a sequence must come in ascending order.  Returns
- * before the GPU has ended; start and end may be freed then. */
+ * before the GPU has ended; start and end may be freed after the return. */
 int attend_attribute(struct attend *w, const struct attribute_job *job);
 
 #endif

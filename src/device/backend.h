@@ -3,9 +3,10 @@
  *
  * Floor: device.
  *
- * device.c, operations.c, attention.c and mixer.c, train.c, triad.c, tensor.c and preprocess.c have
- * checked the arguments.  A NULL in the table is an operation that the backend lacks: the caller
- * gets ERR_DEVICE, or the answer that the comment of the row gives. */
+ * The arguments are checked before a function of the table is called: in device.c, operations.c,
+ * attention.c, mixer.c, train.c, triad.c, tensor.c and preprocess.c.  A NULL in the table is an
+ * operation that the backend lacks.  The caller then gets ERR_DEVICE, or the answer that the
+ * comment at the member gives. */
 #ifndef DEVICE_BACKEND_H
 #define DEVICE_BACKEND_H
 
@@ -37,12 +38,12 @@ struct backend {
   int (*open)(struct device *dev, const struct device_options *options);
   /* Prepare for the job that the options announce; NULL: nothing to prepare. */
   int (*prepare)(struct device *dev);
-  /* *bytes <- what the device takes to keep max_atoms atoms, for device_open_dry(). */
+  /* *bytes <- the memory in which the device keeps max_atoms atoms, for device_open_dry(). */
   int (*forms_bytes)(const struct device_options *options, gidx *bytes);
-  /* *bytes <- the memory of the GPU divided by the number of ranks of this node that use it;
-   * INT64_MAX where there is no GPU.  NULL: no limit. */
+  /* *bytes <- the memory of the GPU, divided by the number of ranks of this node that use the GPU;
+   * INT64_MAX if there is no GPU.  NULL: no limit. */
   int (*memory)(const struct device_options *options, int local_size, gidx *bytes);
-  /* Do the slow part of open early, from any thread; NULL: open has no slow part. */
+  /* Do the slow part of `open` early, from any thread; NULL: `open` has no slow part. */
   void (*warm)(const struct device_options *options);
   void (*close)(struct device *dev);
   int (*finish)(struct device *dev);               /* NULL: all has ended */
@@ -71,7 +72,7 @@ struct backend {
   /* route.h, encoder.h, codes.h, arrow.h */
   int (*put_tile)(struct device *dev, const float *atoms, idx count, idx first);
   void (*forget)(struct device *dev);
-  int (*atoms)(struct device *dev, struct buffer *view); /* NULL: the atoms are not kept as put */
+  int (*atoms)(struct device *dev, struct buffer *view); /* NULL: atoms are kept in other forms */
   int (*route)(struct device *dev, struct route_job *job);
   int (*place)(struct device *dev, const struct scatter_job *job);
   int (*encoder)(struct device *dev, struct encoder_job *job);
@@ -101,7 +102,7 @@ struct backend {
   /* mixer.h; mixer_close is called only if mixer_open left a state */
   int (*mixer_open)(struct mixer *w); /* NULL: nothing to prepare */
   void (*mixer_close)(struct mixer *w);
-  int (*mixer_run)(struct mixer *w, const struct mixer_job *job); /* w->way is filled */
+  int (*mixer_run)(struct mixer *w, const struct mixer_job *job); /* w->way has been filled */
 
   /* refit.h */
   int (*residuals)(struct device *dev, const struct residual_job *job);
@@ -113,7 +114,7 @@ struct backend {
   int (*moves_keep)(struct device *dev, const struct moves_job *job);
   int (*directions_keep)(struct device *dev, idx d, idx p, const struct keep_item *items,
                          gidx count);
-  real (*frame_end)(const struct device *dev, const struct frame_end *end); /* NULL: the model's */
+  real (*frame_end)(const struct device *dev, const struct frame_end *end); /* NULL: relax.h's */
 
   /* steps.h */
   int (*steps)(struct device *dev, const struct steps_job *job);
@@ -208,7 +209,7 @@ extern const struct backend backend_cpu;
 /* In a build without CUDA, `open` fails with ERR_DEVICE and says how to get CUDA (none.c). */
 extern const struct backend backend_cuda;
 
-/* ERR_DEVICE unless the device's table has this row. */
+/* ERR_DEVICE unless the device's table has this operation. */
 #define CHECK_HAS(dev, row)                                                                        \
   CHECK((dev)->backend && (dev)->backend->row, ERR_DEVICE,                                         \
         "a device of kind '%s' has no operation '" #row "'",                                       \

@@ -19,15 +19,16 @@ struct buffer {
   int owned; /* 1: the host side is freed with the buffer */
 };
 
-/* Both sides are zeroed.  On a GPU the host side is page-locked.  ERR_MEMORY gives the numbers. */
+/* Both sides are zeroed.  On a GPU the host side is page-locked.  ERR_MEMORY; the message has the
+ * numbers. */
 int buffer_alloc(struct device *dev, struct buffer *b, gidx bytes);
-/* The same with the caller's memory as host side, which must stay until buffer_free.  Not
- * copied. */
+/* The host side is the caller's memory, which must stay valid until buffer_free() and keeps its
+ * contents.  On a GPU the device side is zeroed; nothing is copied to it. */
 int buffer_wrap(struct device *dev, struct buffer *b, void *host, gidx bytes);
-/* As buffer_wrap, but not zeroed.  ERR_MEMORY unless there is free memory that the device has not
- * planned for other things. */
+/* As buffer_wrap(), but the device side is not zeroed.  ERR_MEMORY on a GPU unless enough memory is
+ * free that the GPU's memory plan does not need. */
 int buffer_wrap_spare(struct device *dev, struct buffer *b, void *host, gidx bytes);
-/* A buffer without a host side on a GPU. */
+/* As buffer_alloc(), but on a GPU the buffer has no host side. */
 int buffer_alloc_device(struct device *dev, struct buffer *b, gidx bytes);
 /* A view of host memory, for operations of a CPU device.  Needs no buffer_free. */
 static inline struct buffer host_buffer(void *host)
@@ -59,8 +60,8 @@ int device_gather(struct device *dev, const struct gather_job *job);
 void host_pin(struct device *dev, void *host, gidx bytes);
 void host_unpin(struct device *dev, void *host);
 
-/* *bytes <- the bytes that buffer_wrap_spare() can give now; none if 0 or less.  INT64_MAX on the
- * CPU. */
+/* *bytes <- the bytes that buffer_wrap_spare() can give now; if they are 0 or less, it can give
+ * none.  INT64_MAX on the CPU. */
 int buffer_bytes_available(struct device *dev, gidx *bytes);
 
 #endif

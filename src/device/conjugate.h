@@ -4,8 +4,8 @@
  *
  * Floor: device.
  *
- * Threads share out tiles of some columns, which need nothing of each other; so a rank with few
- * columns uses few threads.  Nothing here is collective. */
+ * Threads share the columns, in tiles of at least 8.  A tile needs nothing of another tile.  A rank
+ * with few columns therefore uses few threads.  Nothing here is collective. */
 #ifndef DEVICE_CONJUGATE_H
 #define DEVICE_CONJUGATE_H
 
@@ -15,13 +15,13 @@
 struct conjugate_job {
   gidx n;
   idx s, k, columns, steps;
-  const idx *atoms;   /* [n][s], those of a row differ from each other */
+  const idx *atoms;   /* [n][s]; the atoms of a row are distinct */
   const float *codes; /* [n][s] */
   const float *x;     /* [n][x_stride], the job's columns first */
   gidx x_stride;
   const real *before; /* [k][before_stride], the job's columns first: the atoms as they are */
   gidx before_stride;
-  const real *held, *weight; /* [k] as conjugate_descend() */
+  const real *held, *weight; /* [k] as in conjugate_descend() */
   real *after;               /* [k][columns] <- the atoms */
   void *work;                /* cpu_conjugate_bytes() */
 };

@@ -5,10 +5,10 @@
  * Floor: device.
  *
  * Matrices are column-major: entry (i, j) is at [i + j * stride].  They are on the device's side of
- * a buffer (buffer.device); on a CPU device any memory will do.  A GPU is fastest where strides are
+ * a buffer (buffer.device); on a CPU device any memory will do.  A GPU is fastest if strides are
  * even.  Results have the bits of model/dense.h for any device, panel width, thread count and
- * variant, because entries are shared out, not sums: the updates of an entry are applied to it in
- * ascending k.  Not collective. */
+ * variant: threads share the entries, but no sum is divided.  All updates of an entry are applied
+ * in ascending k.  Not collective. */
 #ifndef DEVICE_DENSE_H
 #define DEVICE_DENSE_H
 
@@ -19,7 +19,7 @@ enum { DENSE_MIN_PANEL = 8, DENSE_MAX_PANEL = 512 };
 /* Workspace of the operations below: packed operands. */
 struct dense {
   struct device *device;     /* borrowed */
-  idx panel, max_n;          /* columns that a CPU does at a time; rows of the largest matrix */
+  idx panel, max_n;          /* columns that a CPU takes at a time; rows of the largest matrix */
   struct dense_state *state; /* owned; only the backend looks into it */
 };
 
@@ -27,7 +27,7 @@ struct dense {
  * ERR_MEMORY; ERR_DEVICE without fused multiply-add.  dense_close is safe on a zeroed struct. */
 int dense_open(struct dense *d, struct device *dev, idx panel, idx max_n);
 void dense_close(struct dense *d);
-/* Bytes that dense_open() takes on a device, which may be dry; and on a CPU device with that many
+/* Bytes that dense_open() takes: on a device, which may be dry; on a CPU device with `threads`
  * threads. */
 gidx device_dense_bytes(const struct device *dev, int threads, idx panel, idx max_n);
 gidx cpu_dense_bytes(int threads, idx panel, idx max_n);
@@ -40,8 +40,8 @@ int dense_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, id
 /* Z = L^-1 in place, lower triangle only. */
 int dense_inverse(struct dense *d, real *l, idx n, gidx stride);
 
-/* A matrix as an operand, entry (i, k) at at[i * row + k * depth]; row or depth is 1.  If it is
- * triangular, only entries with k >= i are stored, and all others are 0. */
+/* A matrix as an operand: entry (i, k) is at[i * row + k * depth], and row or depth is 1.  If it is
+ * triangular, entries with k < i are 0 and are not read. */
 struct dense_operand {
   const real *at;
   gidx row, depth;

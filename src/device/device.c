@@ -57,7 +57,7 @@ int device_open(struct device *dev, const struct device_options *o)
   if (!strcmp(kind, "auto") && o->work >= DEVICE_BREAK_EVEN) {
     int status = open_as(dev, &backend_cuda, o);
     if (!status)
-      return prepare(dev, o); /* a later failure is an error, never a reason for the CPU */
+      return prepare(dev, o); /* a failure from here on is an error, never a reason for the CPU */
     if (status != ERR_DEVICE) return status;
     log_debug("no GPU is used: %s", status_message());
     device_close(dev);
@@ -100,7 +100,7 @@ int device_lacks_gpu(const char *kind, int local_rank)
   const struct device_options gpu = {.kind = "cuda", .local_rank = local_rank};
   gidx bytes;
   if (strcmp(kind, "auto") != 0) return 0;
-  if (device_memory(&gpu, 1, &bytes)) status_clear(); /* there is a GPU; device_open() reports it */
+  if (device_memory(&gpu, 1, &bytes)) status_clear(); /* a GPU failed; device_open() reports it */
   return bytes == INT64_MAX;
 }
 
@@ -140,8 +140,8 @@ static int thread_number(void)
 #endif
 }
 
-/* The calling thread is changed outside of the parallel region, because LLVM's OpenMP restores its
- * environment when the region ends. */
+/* The environment of the calling thread is set outside of the parallel region, because LLVM's
+ * OpenMP restores this thread's environment when the region ends. */
 void device_rounding_take(fenv_t *callers, int threads)
 {
   fegetenv(callers);

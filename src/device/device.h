@@ -14,12 +14,12 @@
  *     train.h  the other parts of a training step  mixer.h    gated delta nets
  *     attention.h  attention of queries over keys and values
  *     attribution.h what positions and heads contribute to scores
- * The .c files of this folder check the arguments and call the function in the backend's table
- * (backend.h); a backend without that function gives ERR_DEVICE.  Every operation has the bits of
+ * The .c files of this folder check the arguments and call the function in the backend's table.
+ * backend.h says what happens if the table lacks the function.  Every operation has the bits of
  * its reference in src/model, on any backend, for any thread count and variant; tensor.h says what
  * holds for the matrix unit.
- * Nothing here is collective.  One thread computes.  Meanwhile other threads may call device_put,
- * and what preprocess.h allows. */
+ * Nothing here is collective.  One thread computes.  Meanwhile other threads may call device_put()
+ * and the functions that preprocess.h names. */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
@@ -31,7 +31,7 @@
 #include "device/counts.h"
 
 /* `auto` takes a GPU for a job of at least this many multiply-adds, all ranks together.  16 cores
- * do about as many while a GPU starts. */
+ * do about this many in the time that a GPU takes to start. */
 #define DEVICE_BREAK_EVEN 2.5e11
 
 /* Instruction sets that --cpu-variant accepts; variants.c has the table. */
@@ -40,7 +40,7 @@
 struct device_options {
   idx p, d;            /* columns, vectors per frame */
   idx max_atoms;       /* the most atoms that will be put on this device */
-  int nonnegative;     /* codes are at least 0 (N.5n), and atoms are chosen for that (N.2); d = 1 */
+  int nonnegative;     /* 1: codes are >= 0 (N.5n), and atoms are chosen accordingly (N.2); d = 1 */
   int threads;         /* >= 1 */
   const char *variant; /* of the CPU, one of CPU_VARIANTS */
   const char *kind;    /* "auto", "cpu" or "cuda"; NULL: cpu */
@@ -52,21 +52,21 @@ struct device_options {
   idx codes_rows;      /* rows of a codes_job without state, at most */
   int encoder;         /* 1: encoder_jobs will come, of at most route_rows rows */
   int preprocess;      /* 1: preprocess.h will be used */
-  int local_rank;      /* number of this rank on its node; takes GPU local_rank mod their number */
+  int local_rank;      /* number of this rank on its node; its GPU is local_rank mod their number */
   const char *kernels; /* folder of kernels to use in place of those built in; NULL: none */
   const char *filter;  /* certified filter: "auto", "on" or "off"; NULL: off */
   const struct device_test *test; /* borrowed while the device is open; NULL outside tests */
 };
 
-/* Faults and limits that tests set; zeros change nothing.  On a GPU, `bound` and `threshold` work
- * only in kernels that are compiled for tests (kernels/test_hooks.h). */
+/* Faults and limits that tests set; zeros change nothing.  On a GPU, kernels that are compiled for
+ * tests (kernels/test_hooks.h) read `bound` and `threshold`. */
 struct device_test {
   real bound;     /* the fraction of every bound of the filter that is left out */
   real threshold; /* GPU: the fraction that is added to every threshold estimate */
   int mma;        /* GPU: use mma.sync also where the GPU has a faster instruction */
   int distrust;   /* GPU: the trial of the matrix unit fails */
   int columns;    /* GPU: exact scores are summed over this many columns at a time; a multiple of
-                   * 32.  Short atoms then keep the norms of sampled atoms, as long ones do */
+                   * 32.  The sizes of the sample are then kept for atoms of any length */
   int band;       /* GPU: rows of a product that are rounded to the precision at a time */
 };
 
@@ -101,22 +101,23 @@ struct device {
 void device_cuda_library(char *text, size_t capacity);
 
 /* ERR_USAGE for an unknown variant; ERR_DEVICE for a variant that this processor lacks, and for
- * `cuda` where there is no GPU.  `auto` without a GPU opens the CPU, and the log says why. */
+ * `cuda` if there is no GPU.  `auto` without a GPU opens the CPU, and the log says why. */
 int device_open(struct device *dev, const struct device_options *options);
-/* Create the context of the GPU that device_open() of these options would take, because this takes
- * long.  May be called from any thread before device_open(), which then reports any failure. */
+/* Create the context of the GPU that device_open() would take with these options, because this
+ * takes long.  Any thread may call it before device_open().  Failures are left to device_open(),
+ * which reports them. */
 void device_warm(const struct device_options *options);
 /* Open a dry device of the kind that device_open() would choose if a GPU were present.  *forms <-
- * bytes that the real device takes for its forms of max_atoms atoms, without the atoms themselves.
- * The number is exact on the CPU, and an estimate on a GPU or for a variant that this processor
- * lacks. */
+ * the bytes in which the real device keeps max_atoms atoms in forms of its own, such as panels or
+ * tiles.  The caller's atoms are not counted.  The number is exact on the CPU, and an estimate on a
+ * GPU or for a variant that this processor lacks. */
 void device_open_dry(struct device *dev, const struct device_options *options, gidx *forms);
 void device_close(struct device *dev);
 /* 1 if the kind is `auto` and this machine has no GPU: a forecast for `auto` is then for the
  * CPU. */
 int device_lacks_gpu(const char *kind, int local_rank);
 /* *bytes <- the memory of the GPU that device_open() would choose, divided by the number of ranks
- * of this node that use it; INT64_MAX where it would choose none. */
+ * of this node that use this GPU; INT64_MAX if device_open() would choose none. */
 int device_memory(const struct device_options *options, int local_size, gidx *bytes);
 
 static inline int device_is_gpu(const struct device *dev)
@@ -124,38 +125,43 @@ static inline int device_is_gpu(const struct device *dev)
   return dev->kind && strcmp(dev->kind, "cuda") == 0;
 }
 
-/* ERR_DEVICE unless this processor has a hardware fused multiply-add, which codes and residuals on
- * the CPU need.  ERR_INTERNAL unless every thread keeps subnormal products. */
+/* device_check_fma(): ERR_DEVICE unless this processor has a hardware fused multiply-add, which
+ * most operations on the CPU need.  device_check_subnormals(): ERR_INTERNAL unless every thread
+ * keeps subnormal operands and products. */
 int device_check_fma(void);
 int device_check_subnormals(int threads);
 /* The threads of a host program, and the threads that they start, may flush subnormal numbers (as
- * in callbacks of JAX) or round in another mode.  take: callers[threads] <- the environment of each
- * thread, which then gets the default one.  give: every thread gets its own environment back. */
+ * in callbacks of JAX) or round in another mode.  take: callers[threads] <- the floating-point
+ * environment of each thread; all threads then get the default one.  give: every thread gets its
+ * own environment back. */
 void device_rounding_take(fenv_t *callers, int threads);
 void device_rounding_give(const fenv_t *callers, int threads);
 
 /* An upper bound on the terms of (N.1) that this device computes per second; a term is two
- * instructions.  On the CPU the best register-only loop of the variant is measured on one thread
- * for that many seconds; on a GPU clock and number of multiprocessors give it. */
+ * instructions.  On the CPU it is measured on one thread: the variant's loop without memory
+ * accesses runs again and again for `seconds`, and the fastest run counts.  On a GPU it follows
+ * from the clock and the number of multiprocessors. */
 double device_peak(const struct device *dev, double seconds);
 
-/* *rate <- bytes per second, reads and writes added, of copies inside a GPU's memory; 0 on the
- * CPU. */
+/* *rate <- bytes read and written per second by copies inside a GPU's memory; 0 on the CPU. */
 int device_copy_rate(struct device *dev, double *rate);
 
 /* Wait for the operations that return before they have ended; their headers name them. */
 int device_finish(struct device *dev);
-/* GPU only.  The calling thread uses the device from here on.  Its later computations and
- * preprocess calls start after all work that is now on `stream`, a stream of this process. */
+/* The calling thread uses the GPU from here on.  Later computations, device_put() and
+ * preprocess_run() start after all work that is now on `stream`, a stream of this process.  On a
+ * CPU, this and the functions below do nothing, except that device_exchanged() sets *is_done to
+ * 1. */
 int device_follow(struct device *dev, void *stream);
-/* GPU only.  Later work on the stream gpu.exchanges starts after all computations so far. */
+/* Later work on the stream gpu.exchanges starts after all computations so far. */
 int device_exchange(struct device *dev);
-/* mark: the work that is on gpu.exchanges now is exchange `turn`.  exchanged: *is_done <- 0 while
- * that exchange still runs.  Only the last DEVICE_EXCHANGES turns can be asked about. */
+/* device_exchange_mark(): the work that is now on gpu.exchanges becomes exchange number `turn`.
+ * device_exchanged(): *is_done <- 0 while exchange `turn` still runs, then 1.  Only the last
+ * DEVICE_EXCHANGES turns are kept. */
 enum { DEVICE_EXCHANGES = 4 };
 int device_exchange_mark(struct device *dev, gidx turn);
 int device_exchanged(struct device *dev, gidx turn, int *is_done);
-/* Later computations of the device start after that exchange has ended. */
+/* Later computations of the device start after exchange `turn` has ended. */
 int device_exchange_follow(struct device *dev, gidx turn);
 
 #endif

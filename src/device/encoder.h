@@ -19,9 +19,9 @@ struct encoder_job {
   idx n;
   idx *lengths;             /* [n] number of entries of each row, written */
   struct entry_list *found; /* emptied, then filled with the entries, row by row */
-  /* Written: the lowest row with a score that is not finite, or else with a code that is not
-   * finite, and the first such atom; row -1 if there is none.  If there is one, the entries are
-   * undefined. */
+  /* Written: the lowest row with a score or a code that is not finite; row -1: there is none.  The
+   * atom is the first of this row with such a score, or with such a code if all scores are finite.
+   * If there is such a row, the entries are undefined. */
   struct bad_score bad;
 };
 /* ERR_MEMORY. */

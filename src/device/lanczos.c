@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The arrays of parts and of Lanczos vectors.  The operations on them are the backend's. */
+ * The arrays of parts and of Lanczos vectors.  The backend has the operations on them. */
 #include "device/lanczos.h"
 
 #include "base/status.h"

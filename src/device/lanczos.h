@@ -5,7 +5,7 @@
  * Floor: device.
  *
  * Vectors are stored as [groups][n][8], eight vectors interleaved.  No sum mixes vectors, so
- * nothing depends on threads or variants.  Arrays are host memory.  Not collective. */
+ * results do not depend on threads or variants.  Arrays are host memory.  Not collective. */
 #ifndef DEVICE_LANCZOS_H
 #define DEVICE_LANCZOS_H
 
@@ -27,7 +27,7 @@ int parts_open(struct parts *p, gidx bytes);
 void parts_close(struct parts *p);
 /* *fit <- how many of the rows first .. end - 1 of the batch still fit. */
 int parts_fit(const struct parts *p, const struct joint_work *w, idx first, idx end, idx *fit);
-/* Append these rows of the batch; they must fit. */
+/* Append the parts of rows first .. end - 1 of the batch; they must fit. */
 int parts_append(struct parts *p, struct joint_work *w, idx first, idx end);
 
 /* y[groups][n][8] <- y + sum of parts times x. */
@@ -42,11 +42,11 @@ struct lanczos {
   real *alpha, *beta; /* [max][groups][8] */
   struct arena arena;
 };
-/* Allocate for at most `max` steps; and the bytes that this takes. */
+/* Allocate the arrays for at most `max` steps.  lanczos_bytes(): the bytes that they take. */
 int lanczos_open(struct lanczos *l, idx n, idx groups, idx max);
 void lanczos_close(struct lanczos *l);
 gidx lanczos_bytes(idx n, idx groups, idx max);
-/* y is overwritten. */
+/* Step j; y is overwritten. */
 int lanczos_step(struct device *dev, struct lanczos *l, idx j, real *y);
 
 #endif

@@ -13,14 +13,15 @@
 #include "device/device.h"
 #include "model/normal.h"
 
-/* The rows of the Gram matrix that this rank owns: `count` rows in blocks of NORMAL_BLOCK, which
- * begin at the atoms first, first + step, first + 2 step, ...  step = NORMAL_BLOCK: consecutive. */
+/* The rows of the Gram matrix that this rank owns: `count` rows in blocks of NORMAL_BLOCK.  The
+ * blocks begin at the atoms first, first + step, first + 2 step, ...  If step = NORMAL_BLOCK, the
+ * rows are consecutive. */
 struct normal_own {
   idx first, count, step;
 };
 
 /* Add n rows of data to the owned rows of the Gram matrix, and to the columns begin .. end - 1 of
- * the target.  Every entry continues its chain.  The atoms of a row must differ. */
+ * the target.  Every entry continues its chain.  The atoms of a row must be distinct. */
 struct normal_job {
   idx n, s, p, k;
   gidx row;                   /* the job's rows begin at this row of slots, codes and x */
@@ -31,7 +32,7 @@ struct normal_job {
   idx begin, end;
   struct buffer *gram;   /* [own.count][k] real */
   struct buffer *target; /* [k][end - begin] real */
-  struct buffer *work;   /* device_normal_bytes(); with less, fewer rows are done at a time */
+  struct buffer *work;   /* device_normal_bytes(); with less, fewer rows are added at a time */
 };
 int device_normal_add(struct device *dev, const struct normal_job *job);
 
@@ -46,7 +47,7 @@ struct descend_job {
   const struct buffer *gram;   /* [count][k] real: rows of these atoms */
   const struct buffer *target; /* [k][columns] real */
   struct buffer *atoms;        /* [k][columns] real */
-  struct buffer *diagonal;     /* [k] real: the entries of these atoms are read from gram */
+  struct buffer *diagonal;     /* [k] real: the entries of these atoms are copied from gram */
   struct buffer *work;         /* device_normal_bytes() */
 };
 int device_normal_descend(struct device *dev, const struct descend_job *job);
@@ -71,8 +72,8 @@ struct clear_job {
 };
 int device_normal_clear(struct device *dev, const struct clear_job *job);
 
-/* Bytes of `work`, on the device side, for jobs of at most n rows of s atoms.  For a dry device
- * without a backend: those of the CPU.  A CPU takes cpu_normal_beside() bytes more in a descent. */
+/* Bytes of `work`, on the device side, for jobs of at most n rows of s atoms.  A dry device without
+ * a backend answers as a CPU.  A CPU takes cpu_normal_beside() bytes more in a descent. */
 gidx device_normal_bytes(const struct device *dev, idx n, idx s, idx k, idx columns);
 gidx cpu_normal_beside(int threads, idx columns);
 

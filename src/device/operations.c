@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Operations of a device: each checks its arguments and calls the function in the backend's table.
  * They are declared in route.h, encoder.h, codes.h, arrow.h, refit.h, dense.h, normal.h, steps.h,
- * joint.h and lanczos.h.  The other families have files of their own in this folder. */
+ * joint.h and lanczos.h.  Operations of other headers are in files of their own. */
 #include "base/num.h"
 #include "base/status.h"
 #include "device/backend.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory is allocated here, so that a dry device counts it.  The backend has the two launches. */
+ * Memory is allocated here, so that a dry device counts it.  The backend has preprocess_run() and
+ * preprocess_sums(). */
 #include "device/preprocess.h"
 
 #include "base/num.h"

@@ -15,7 +15,7 @@ struct preprocess_shape {
   idx p;
   idx block;        /* the most rows of a call */
   idx first, count; /* columns that are summed; count 0: none */
-  gidx n;           /* all rows: a sum block ends at a multiple of ROW_BLOCK, and at row n */
+  gidx n;           /* all rows of the job; the last sum block ends at row n */
   const real *mean; /* [p] borrowed; NULL: rows are not centred */
 };
 
@@ -28,7 +28,7 @@ struct preprocess {
   int turn;                /* index in chains of the sum block in progress */
 };
 
-/* ERR_MEMORY; ERR_DEVICE on a CPU.  Call preprocess_close() also when this fails; it is safe on a
+/* ERR_MEMORY; ERR_DEVICE on a CPU.  Call preprocess_close() also after a failure; it is safe on a
  * zeroed struct. */
 int preprocess_open(struct preprocess *in, struct device *dev,
                     const struct preprocess_shape *shape);
@@ -48,7 +48,8 @@ int preprocess_run(struct preprocess *in, struct preprocess_job *job);
 /* Set the shift that is subtracted from the summed columns: shift[p]. */
 int preprocess_shift(struct preprocess *in, const real *shift);
 /* Add rows 0 .. n - 1 of a buffer, whose global numbers begin at `first`, to the column sums.  They
- * follow the rows of the last call, or begin a sum block.  ended <- as of statistics_rows(). */
+ * must follow the rows of the last call, or begin a sum block.  ended <- the sums of the sum blocks
+ * that end in these rows, as statistics_rows() gives them. */
 int preprocess_sums(struct preprocess *in, const struct buffer *rows, gidx first, idx n,
                     real *ended);
 

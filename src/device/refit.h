@@ -41,7 +41,7 @@ int device_row_products(struct device *dev, const real *residual, idx p,
 int device_row_sums(struct device *dev, const real *residual, idx p, const struct rows_item *items,
                     gidx count);
 
-/* The rows of one atom, whose frame moves from u_old to u_new (step_row of model/step.h). */
+/* The rows of one atom, whose frame moves from u_old to u_new (step_row() of model/step.h). */
 struct move_item {
   const idx *rows; /* [n] */
   idx n;
@@ -58,13 +58,13 @@ struct moves_job {
   const struct move_item *items;
   gidx count;
 };
-/* Compute the codes and objectives that the moves would give; residuals stay as they are.  A frame
- * that is not positive definite gives NaN. */
+/* Compute the codes and objectives that the moves would give; residuals stay as they are.  They are
+ * NaN if the Gram matrix of the new frame plus rho is not positive definite. */
 int device_moves_try(struct device *dev, const struct moves_job *job);
-/* Update the residuals for the moves, with the codes that device_moves_try gave. */
+/* Update the residuals for the moves, with the codes that device_moves_try() gave. */
 int device_moves_keep(struct device *dev, const struct moves_job *job);
 
-/* Add candidates[count][p], one after another, to the directions of an atom, as direction_keep of
+/* Add candidates[count][p], one after another, to the directions of an atom, as direction_keep() of
  * model/directions.h does. */
 struct keep_item {
   const real *frame;     /* [d][p] */

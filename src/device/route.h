@@ -29,8 +29,8 @@ struct route_job {
   const struct buffer *rows; /* [n][p] float, finite */
   idx n;
   idx top_k;                   /* entries per row, 1 .. MAX_TOP_S */
-  struct exclusions excluded;  /* atoms not to be chosen; count 0: none */
-  const struct buffer *chosen; /* the same on the device side; NULL: only on the host */
+  struct exclusions excluded;  /* atoms that a row must not choose; count 0: none */
+  const struct buffer *chosen; /* the same on the device side; NULL: they are only on the host */
   struct buffer *lists;        /* [n][top_k] struct entry, written */
   struct buffer *power;        /* [n] idx, written on both sides: rows of frames are multiplied by
                                 * 2^power before routing (N.2); NULL: not multiplied */
@@ -45,7 +45,7 @@ struct scatter_job {
   idx n, top_k, at, s;
   struct buffer *atoms;       /* [n][s] idx */
   struct buffer *score;       /* [n][s] float */
-  const struct buffer *power; /* that of the job that made the lists; NULL if it had none */
+  const struct buffer *power; /* `power` of the route_job that made the lists; may be NULL */
 };
 int device_lists_scatter(struct device *dev, const struct scatter_job *job);
 

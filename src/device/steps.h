@@ -13,8 +13,9 @@
 
 /* The result of an atom's step. */
 struct step_result {
-  real ridge; /* added to the rows' blocks in the last solve; the border's ridge is in proportion
-                 (N.15) */
+  /* Added to the blocks of the rows in the last solve.  The border got the ridge that (N.15) gives
+   * with it. */
+  real ridge;
   struct det_pair pair; /* the determinant of the last solve; undefined if that failed */
   int accepted;
   int status; /* of the last solve, enum arrow_status */
@@ -22,11 +23,11 @@ struct step_result {
   int unused;
 };
 
-/* Several ranks that all have the same job may share the atoms of a class that is too large for one
- * GPU at a time.  Each rank makes the steps of some atoms, and all ranks apply all steps.
- * exchange() is called once for each such class, in the same order on every rank: it fills
- * messages[size][bytes], where message r comes from rank r.  It runs after the work that the device
- * has so far, and before the work that comes later. */
+/* Several ranks may have the same job.  They share the atoms of a launch if one GPU cannot take
+ * them all at a time: each rank makes the steps of some atoms, and all ranks apply all steps.
+ * exchange() is called once for each such launch, in the same order on every rank.  It fills
+ * messages[size][bytes], where message r comes from rank r.  The exchange runs after the earlier
+ * work of the device, and before its later work. */
 struct steps_peers {
   int rank, size;
   const struct buffer *messages; /* steps_message_bytes(), on the device side */
@@ -41,7 +42,7 @@ struct steps_job {
   real rho;
   int nonnegative;            /* codes are at least 0; d = 1 */
   const struct buffer *x;     /* [n][p] float */
-  const struct buffer *slots; /* [n][s] idx, atoms of the supports; those of a row differ */
+  const struct buffer *slots; /* [n][s] idx, atoms of the supports; distinct within a row */
   const struct buffer *codes; /* [n][s][d] float, at the start of the sweep */
   /* On the host: */
   const gidx *start; /* [k + 1] atom a has the entries start[a] .. start[a + 1] - 1 of entry */
@@ -49,30 +50,32 @@ struct steps_job {
   int has_entry; /* 1: device_steps_index() or device_steps_conflicts() left entry on the device */
   const struct classes *classes;   /* atoms of a class share no row */
   real *frames;                    /* [k][d][p], read and written */
-  struct step_result *results;     /* [k], written; zeros for an atom of no class */
+  struct step_result *results;     /* [k], written; zeros for an atom that is in no class */
   struct buffer *work;             /* device_steps_bytes(), on the device side */
   const struct steps_peers *share; /* NULL: no other rank has this job */
 };
-/* ERR_DEVICE where the device lacks the operation.  If one of the ranks that share classes fails,
- * the others may wait for it. */
+/* ERR_DEVICE if the device lacks the operation; ERR_INTERNAL if device_steps_bytes() is 0.  If a
+ * rank fails, the ranks that share its job may wait for it in exchange(). */
 int device_steps(struct device *dev, const struct steps_job *job);
 
 /* Make the list `entry` from `slots` on the device side; job->entry is not read.  start[k + 1], on
- * the host <- as job->start.  At most STEPS_INDEX_ENTRIES entries.  Overwrites the residuals and
- * frames of the last sweep in `work`. */
+ * the host, is written as job->start.  At most STEPS_INDEX_ENTRIES entries.  Overwrites the
+ * residuals and frames of the last sweep in `work`. */
 enum { STEPS_INDEX_ENTRIES = INT32_MAX };
 int device_steps_index(struct device *dev, const struct steps_job *job, gidx *start);
 
-/* For the colouring of atoms, before the classes of a sweep are known: which other atoms share rows
- * with the given atoms.  Every atom has a mark, the number of its bit in a set. */
+/* For the colouring of atoms, before the classes of a sweep are known: find the atoms that share
+ * rows with the given atoms.  Every atom has a mark, which is the number of its bit in a set. */
 enum { STEPS_LOOK_MOST = 512, STEPS_LOOK_ATOMS = 1 << 20 }; /* limits of `count` and k */
 struct steps_conflicts {
-  int begins; /* 1 in the first call of a sweep: `start` is new, and `entry` unless has_entry */
+  int begins; /* 1 in the first call of a sweep: job->start is new, and so is job->entry */
   idx count;
   const idx *atoms;      /* [count] */
   const uint32_t *marks; /* [k] */
-  gidx words;            /* of a set, at most 16 + k / 64, rounded up */
-  uint64_t *sets;        /* [count][words], written: the marks below 64 words of the atoms found */
+  gidx words;            /* of a set; at most 16 + k / 64, rounded up */
+  /* [count][words], written: for each of the atoms, the marks of the atoms that share rows with it.
+   * Marks from 64 `words` on are left out. */
+  uint64_t *sets;
 };
 int device_steps_conflicts(struct device *dev, const struct steps_job *job,
                            const struct steps_conflicts *look);
@@ -81,11 +84,11 @@ int device_steps_conflicts(struct device *dev, const struct steps_job *job,
  * device answers for the device that it stands for. */
 gidx device_steps_bytes(const struct device *dev, const struct steps_job *job);
 
-/* Bytes of `messages` for a job that `ranks` ranks share; only its sizes are read.  Classes that
- * need more are not shared.  Needs no device. */
+/* Bytes of `messages` for a job that `ranks` ranks share; only its sizes are read.  Launches that
+ * need more bytes are not shared.  Needs no device. */
 gidx steps_message_bytes(const struct steps_job *job, int ranks);
 
-/* residual[n][p], on the host <- the rows minus their reconstructions after the sweep. */
+/* residual[n][p], on the host, <- the rows minus their reconstructions after the sweep. */
 int device_steps_residual(struct device *dev, const struct steps_job *job, real *residual);
 
 #endif

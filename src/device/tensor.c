@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Operations of a GPU's matrix unit, and a trial of it.  The trial multiplies fixed numbers.  Each
- * sum occurs at many places of the tiles: it must be close to the exact one, and have the same bits
- * at all places. */
+ * sum occurs at many places of the tiles.  It must be close to the exact sum, and must have the
+ * same bits at all places. */
 #include "device/tensor.h"
 
 #include <math.h>

@@ -28,9 +28,10 @@ struct tensor_stored {
 };
 
 /* The bits are those for f32 operands of the same values.  `work` is on the device's side and has
- * the bytes that the functions below give.  They depend on the addresses of the arrays: none are
- * needed for a stored matrix whose rows begin at multiples of 16 bytes.  ERR_INTERNAL: tf32 cannot
- * be stored. */
+ * the bytes that the functions below give.  These depend on the addresses of the arrays: a GPU of
+ * compute capability 9.0 needs none if both operands are stored and their lines begin at multiples
+ * of 16 bytes.
+ * ERR_INTERNAL: tf32 cannot be stored, nor can the result of a gradient. */
 int device_tensor_product(struct device *dev, enum precision precision,
                           const struct triad_product *p, struct tensor_stored stored, void *work);
 int device_tensor_gradient(struct device *dev, enum precision precision,
@@ -41,11 +42,11 @@ gidx device_tensor_gradient_bytes(const struct device *dev, enum precision preci
                                   const struct triad_gradient *g, struct tensor_stored stored);
 
 /* *unit <- a hash, never 0, of products of fixed numbers by the matrix unit.  Two units with equal
- * hashes are taken to add alike.  ERR_DEVICE where a result depends on its place in a tile, or is
+ * hashes are taken to add alike.  ERR_DEVICE: a result depends on its place in a tile, or is
  * further from the exact value than (N.45) allows. */
 int device_tensor_probe(struct device *dev, enum precision precision, uint64_t *unit);
 
-/* An upper bound on the unit's multiply-adds per second; NaN where it is not known. */
+/* An upper bound on the unit's multiply-adds per second; NaN: not known for this GPU. */
 double device_tensor_peak(const struct device *dev, enum precision precision);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 reads and writes, and broadcasts what a resumed run starts from. */
+ * Rank 0 reads and writes the files.  In a resumed run it broadcasts the state that it read. */
 #include "results/find_files.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "io/encoder.h"
 #include "io/inputs.h"
 
-/* Read the thresholds of a complete dictionary. */
+/* Read the thresholds from a complete dictionary.h5. */
 static int encoder_take(struct find_files *f)
 {
   const struct output_path *from = &f->job.place;

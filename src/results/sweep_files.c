@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 reads and writes, and broadcasts what is found. */
+ * Rank 0 reads and writes the file, and broadcasts what it reads. */
 #include "results/sweep_files.h"
 
 #include "base/log.h"
@@ -40,7 +40,7 @@ static int sweep_take(void *self, real *frames, struct atom_step *steps)
   return comm_broadcast(c, steps, f->k, sizeof *steps);
 }
 
-/* Check that the sweep began with the contents of the files beside it. */
+/* Check that the saved sweep began with the contents of the files beside it. */
 static int state_check(const struct sweep_files *f, const struct sweep_facts *now,
                        const struct sweep_facts *then)
 {
@@ -88,7 +88,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
 /* Rank 0: is it time to save, or does a long step follow? */
 static int is_due(const struct sweep_files *f, const struct sweep_point *at)
 {
-  static const double LONG = 0.1; /* of --save-seconds: saving takes some seconds */
+  static const double LONG = 0.1; /* a fraction of --save-seconds, since saving takes seconds */
   const struct job *job = f->job;
   if (job->save_seconds <= 0 || at->atoms == f->saved_atoms) return 0;
   return log_seconds() >= job->due || at->after >= LONG * job->save_seconds;
@@ -97,7 +97,7 @@ static int is_due(const struct sweep_files *f, const struct sweep_point *at)
 /* *asked <- the reasons to save the sweep, or to stop, as bits; 0: none. */
 static int asked_find(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked)
 {
-  static const double SHORT = 1; /* seconds: less is left, so rather end the sweep and publish it */
+  static const double SHORT = 1; /* seconds; if less is left, the sweep is ended and published */
   struct run *run = f->job->run;
   *asked = at->after > 0 && at->after < SHORT ? 0 : job_stop_asked(f->job);
   if (run->comm.rank == 0 && is_due(f, at)) *asked |= STOPS_SAVE;
@@ -117,7 +117,7 @@ int sweep_files_poll(struct sweep_files *f, const struct sweep_point *at, int *s
   uint64_t asked;
   TRY(asked_find(f, at, &asked));
   if (!asked) return OK;
-  TRY(job_wait(f->job)); /* until then the writer uses the list of inputs, and HDF5 */
+  TRY(job_wait(f->job)); /* the writer thread uses the list of inputs and HDF5 until it ends */
   if (f->write) phase_begin(f->write);
   TRY(inputs_confirm(&run->comm));
   f->now.atoms = f->saved_atoms = at->atoms;

@@ -4,9 +4,9 @@
  *
  * Floor: results.
  *
- * The other files in the folder are those of the sweep before; residuals and codes are made again
- * from them (refit/replay.h).  A sweep.h5 that is not of the next sweep is useless.  It is removed
- * when the next sweep is published, or when the job ends. */
+ * The other files in the folder are the results of the sweep before.  Residuals and codes are made
+ * again from them (refit/replay.h).  A sweep.h5 of any sweep but the next one is useless.  It is
+ * removed when a sweep is published, or when the job ends. */
 #ifndef RESULTS_SWEEP_FILES_H
 #define RESULTS_SWEEP_FILES_H
 
@@ -22,34 +22,34 @@ struct sweep_files {
   int there;                /* an earlier run left a file; on every rank, as found is */
   struct sweep_facts found;
   struct sweep_facts now;    /* the sweep in work */
-  gidx saved_atoms;          /* atoms of the sweep that the file has, of either run */
+  gidx saved_atoms;          /* atoms of the sweep in work that the file has, from any run */
   int times_saved;           /* by this run; on every rank */
   struct matrix_output file; /* being written, rank 0 */
 };
 
-/* Claim the path; with --resume look for the file.  ERR_CREATE: a file of a stopped job is there,
- * and neither resume nor force is given; ERR_INPUT: it is another kind of file.  Rank 0 alone. */
+/* Claim the path; with --resume read the file's facts.  ERR_CREATE: there is a file of a stopped
+ * job, and neither resume nor force is given; ERR_INPUT: it is another kind.  Rank 0 alone. */
 int sweep_files_claim(struct sweep_files *f);
-/* What to add to a message that refuses to resume from an older result: how to resume the run that
- * --force began over it, if that run saved its first sweep; "" otherwise. */
+/* The end of a message that refuses to resume from an older result.  If a run that --force began
+ * over that result saved its first sweep, it says how to resume that run; otherwise it is "". */
 const char *sweep_files_advice(const struct sweep_files *f);
-/* Then tell every rank what was found.  Collective. */
+/* After the claim: tell every rank what was found.  Collective. */
 int sweep_files_broadcast(struct sweep_files *f);
 
-/* A sweep begins: *start <- what an earlier run has done of it, if anything; `before` as in struct
- * sweep_start.  ERR_INPUT: that run was another.  The same on every rank; not collective. */
+/* A sweep begins: *start <- the part of it that an earlier run saved, if any; `before` as in struct
+ * sweep_start.  ERR_INPUT: that run was another job.  Every rank calls it; not collective. */
 int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, const float *before,
                       struct sweep_start *start);
 
-/* Between two atoms, or after the last: save the sweep if that is due, if a long step follows, or
- * if the job is asked to stop.  Waits until the writer has ended.  *stop <- 1: the job ends here.
- * Collective. */
+/* Between two atoms, or after the last one: save the sweep if a save is due, if a long step
+ * follows, or if the job is asked to stop.  A save first waits for the writer thread.  *stop <- 1
+ * if the job ends here.  Collective. */
 int sweep_files_poll(struct sweep_files *f, const struct sweep_point *at, int *stop);
 
 /* Remove the file of a sweep that is now published.  Not collective. */
 void sweep_files_end(struct sweep_files *f);
-/* The job ends after so many sweeps: remove the file of one of them, which a run left that was
- * killed before it could.  A file of another run stays.  Not collective. */
+/* The job has ended after `sweeps` sweeps.  Remove the file of one of these sweeps, left by a run
+ * that was killed before it could remove it.  A file of another job stays.  Not collective. */
 void sweep_files_over(struct sweep_files *f, gidx sweeps);
 
 #endif

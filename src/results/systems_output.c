@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The part of an earlier run is copied into the new file before the first batch, and closed;
- * solutions are also counted.  The borders of its systems are known only from that file. */
+ * The part that an earlier run left is copied into the new file before the first batch; solutions
+ * are then counted too.  Only that part has the sizes of the borders of systems already made. */
 #include "results/systems_output.h"
 
 #include "base/status.h"
@@ -9,7 +9,7 @@ static int solved_open(void *self, const char *path)
 {
   struct solve_output *f = self;
   TRY(solutions_input_open(&f->before, path));
-  f->job.done = f->before.part.systems; /* of a complete result 0 */
+  f->job.done = f->before.part.systems; /* 0: the result is complete */
   f->job.is_complete = f->job.done == 0;
   return OK;
 }
@@ -28,7 +28,7 @@ static int counted_write(void *self, const struct solution_block *block)
   return f->file.sink.write ? f->file.sink.write(f->file.sink.self, block) : OK;
 }
 
-/* Count the solutions of the earlier run, and copy them into the file, if there is one. */
+/* Count the solutions of the earlier run, and copy them into the new file, if one is open. */
 static int solved_copy(struct solve_output *f)
 {
   TRY(solutions_copy(&f->before, &f->systems->shape, &(struct solution_sink){f, counted_write}));
@@ -87,7 +87,7 @@ static int assembled_open(void *self, const char *path)
   return OK;
 }
 
-/* Fill in what the systems depend on besides options. */
+/* Add everything besides options on which the systems depend. */
 static int classes_identify(void *self, struct identity_text *t)
 {
   struct assemble_output *o = self;
@@ -99,7 +99,7 @@ static int classes_identify(void *self, struct identity_text *t)
   return identity_text_hash(t, "classes_hash", o->mark);
 }
 
-/* Give the shape the borders of the earlier systems. */
+/* Give the shape the border sizes of the systems that the earlier run made. */
 static int borders_take(void *self, struct comm *c)
 {
   struct assemble_output *o = self;

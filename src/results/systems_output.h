@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The results of solve and of assemble.  A run that is stopped leaves a part in the place of the
- * result: the first systems, or their solutions; --resume continues from it.
+ * The results of solve and of assemble.  A run that is stopped leaves a part of the result in its
+ * place: the first systems, or their solutions.  --resume continues after this part.
  *
  * Floor: results. */
 #ifndef RESULTS_SYSTEMS_OUTPUT_H
@@ -13,13 +13,13 @@
 #include "solve/solve.h"
 
 struct solve_output {
-  struct job job; /* set by the caller, as systems and options are; these are borrowed */
+  struct job job; /* set by the caller, like systems and options, which are borrowed */
   const struct systems_input *systems;
   const struct arrow_options *options;
   /* On rank 0. */
   struct solutions_output file;  /* its sink takes the systems after those of the earlier run */
-  struct solutions_input before; /* of the earlier run */
-  struct solve_result counted;   /* of the earlier run, after job_begin() or job_complete() */
+  struct solutions_input before; /* the part of the earlier run */
+  struct solve_result counted;   /* its totals, after job_begin() or job_complete() */
   uint64_t mark;                 /* identifies the systems */
 };
 /* Open the job, whose inputs are the systems.  Collective. */
@@ -32,13 +32,13 @@ struct assemble_output {
   struct job job;              /* set by the caller */
   struct all_systems *all;     /* borrowed; set by the caller before job_begin() */
   struct systems_output file;  /* its sink takes the systems after those of the earlier run */
-  struct systems_input before; /* of the earlier run, on rank 0 */
+  struct systems_input before; /* the part of the earlier run, on rank 0 */
   uint64_t mark;               /* identifies the classes, on rank 0 */
 };
-/* Open the job.  After job_begin() o->all has only the systems that the earlier run has not made.
+/* Open the job.  After job_begin(), o->all has only the systems that the earlier run did not make.
  * Collective. */
 int assemble_output_open(struct assemble_output *o, const struct run_inputs *inputs);
-/* Publish.  *fingerprint: of the systems of this run, <- of all systems so far.  Rank 0 alone. */
+/* Publish.  *fingerprint: on entry of the systems of this run, on return of all.  Rank 0 alone. */
 int assemble_output_end(struct assemble_output *o, uint64_t *fingerprint,
                         const struct run_fact *facts, int n_facts);
 

@@ -37,7 +37,7 @@ int solve_alltoallv(struct solve *s, const struct systems_block *block)
   return comm_alltoallv(s->c, s->send, s->send_counts, s->recv, s->recv_counts, sizeof(real));
 }
 
-/* Rank 0: put steps and outcomes, which came rank by rank, in the order of the systems. */
+/* Rank 0: put steps and outcomes, which are in the order of ranks, in the order of the systems. */
 static void results_scatter(const struct solve *s, struct batch_results *to)
 {
   const struct systems_shape *shape = s->shape;

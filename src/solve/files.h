@@ -14,7 +14,7 @@ struct solve;
  * the results in the other, and read the next batch into it. */
 enum { SLOTS = 2 };
 
-/* The results of a batch, on rank 0, of all its systems. */
+/* The results of all systems of a batch, on rank 0. */
 struct batch_results {
   real *step_t, *step_b;
   struct arrow_outcome *outcomes;
@@ -28,14 +28,14 @@ struct files_job {
   struct systems_block *read;         /* or NULL */
 };
 
-/* System a, in the block that it was read into. */
+/* System a of a block; the pointers are into the block. */
 struct arrow_system system_view(const struct systems_shape *s, const struct systems_block *b,
                                 gidx a);
 
-/* solve_files_start(): let the workers write the results in a slot, and read this rank's part of
- * the batch at `first`, if there is one, into it.  solve_files_finish(): let them write the results
- * in both slots, this one first.  solve_files_wait(): wait for them; *asked <- the bits that any
- * rank has.  Collective. */
+/* solve_files_start(): let the workers write the results in a slot, and read into it this rank's
+ * part of the batch that begins with system `first`, if there is one.  solve_files_finish(): let
+ * them write the results in both slots, those in `slot` first.  solve_files_wait(): wait for them;
+ * *asked <- the bits that are set on any rank.  Only solve_files_wait() is collective. */
 int solve_files_start(struct solve *s, gidx first, int slot);
 int solve_files_finish(struct solve *s, int slot);
 int solve_files_wait(struct solve *s, uint64_t *asked);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All memory of a solve job.  Before anything is read, all batches are dealt once to find the
- * largest parts.  A forecast runs the same allocations in a dry arena. */
+ * All memory of a solve job.  Before anything is read, all batches are dealt once, to find the
+ * largest part that this rank has of a batch.  A forecast runs the same allocations in a dry
+ * arena. */
 #include "solve/layout.h"
 
 #include <string.h>
@@ -10,8 +11,9 @@
 #include "base/sums.h"
 #include "device/buffer.h"
 
-/* The aim for a batch is BATCH_REALS per rank, of at most BATCH_RANKS ranks.  A rank with a GPU
- * page-locks its part of two batches and its steps; rank 0 has the results of all ranks. */
+/* A batch has about BATCH_REALS reals for each rank, but for at most BATCH_RANKS ranks.  Larger
+ * batches would take too much memory: a rank with a GPU page-locks its parts of two batches and its
+ * steps, and rank 0 has the results of all ranks. */
 enum { BATCH_REALS = 1 << 23, BATCH_RANKS = 8 };
 
 double solve_work(const struct systems_shape *shape)
@@ -34,7 +36,7 @@ void solve_deal(struct solve *s, gidx first)
   batch_deal(s->shape, s->c->size, &s->batch, s->order);
 }
 
-/* s->sizes <- the largest parts of this rank, by dealing all batches. */
+/* s->sizes <- the largest parts that this rank has; deals all batches. */
 static void sizes_find(struct solve *s)
 {
   const struct systems_shape *shape = s->shape;
@@ -69,7 +71,7 @@ static void sizes_find(struct solve *s)
   s->sizes = m;
 }
 
-/* Allocate what dealing needs, before the parts are known. */
+/* Allocate the arrays that dealing needs. */
 static int order_alloc(struct solve *s, struct arena *arena)
 {
   gidx count = imin(s->shape->count, MAX_SYSTEMS);
@@ -98,7 +100,7 @@ static int results_alloc(struct solve *s)
   return arena_alloc(&s->arena, &s->all_outcomes, m->moved, sizeof *s->all_outcomes);
 }
 
-/* Allocate all arrays by these sizes, in s->arena, which may be dry. */
+/* Allocate all other arrays, by s->sizes, in s->arena, which may be dry. */
 static int arrays_alloc(struct solve *s)
 {
   const struct batch_sizes *m = &s->sizes;
@@ -130,7 +132,7 @@ static struct device_options device_options_of(const struct solve *s)
                                  .kernels = t->kernels};
 }
 
-/* Bytes on a GPU, and as many page-locked bytes, if the task may use one; 0: it uses none. */
+/* Bytes on a GPU, and as many page-locked bytes, if device_open() would take a GPU; otherwise 0. */
 static gidx gpu_bytes(const struct solve *s)
 {
   struct device dry = {0};
@@ -140,7 +142,7 @@ static gidx gpu_bytes(const struct solve *s)
   return strcmp(dry.kind, "cpu") ? device_arrow_bytes(&dry, s->sizes.largest) : 0;
 }
 
-/* ERR_MEMORY if the arrays need more than this rank's share of what its machine has left. */
+/* ERR_MEMORY if the arrays need more than this rank's share of the free memory of its machine. */
 static int memory_check(const struct solve *s)
 {
   struct solve dry = *s;
@@ -207,7 +209,7 @@ static int arrays_open(struct solve *s)
 
 int solve_open(struct solve *s)
 {
-  TRY(comm_agree(s->c, sizes_ready(s))); /* no rank allocates before all have checked */
+  TRY(comm_agree(s->c, sizes_ready(s))); /* no rank allocates before all ranks have checked */
   return comm_agree(s->c, arrays_open(s));
 }
 

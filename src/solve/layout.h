@@ -12,12 +12,13 @@ enum { MAX_SYSTEMS = 1 << 16 }; /* of a batch */
 /* s->batch <- the batch that begins with system `first`, dealt to ranks.  Not collective. */
 void solve_deal(struct solve *s, gidx first);
 
-/* Allocate everything that is held while batches are solved; open device and workers.  ERR_MEMORY
- * with the numbers, before anything is read, if this is more memory than may be taken.
+/* Allocate everything that is held while batches are solved; open device and workers.  ERR_MEMORY,
+ * with the numbers and before anything is read: the rank's share of the free memory is too small.
  * Collective. */
 int solve_open(struct solve *s);
 
-/* Page-lock the memory of systems that a GPU reads and writes; is_on = 0: unlock it. */
+/* Page-lock the arrays from which a GPU reads systems, and to which it writes steps; is_on = 0:
+ * unlock them. */
 void solve_pin(struct solve *s, int is_on);
 
 #endif

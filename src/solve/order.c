@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Readers follow the order of the file.  Owners are dealt round robin, in order of work, if sending
- * systems pays. */
+ * Readers follow the order of the file.  If their work is uneven, owners are dealt round robin, in
+ * order of falling work. */
 #include "solve/order.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int work_compare(const void *a, const void *b)
   return (x->system > y->system) - (x->system < y->system);
 }
 
-/* Check that no reader has much more work than an even share. */
+/* Returns whether no reader has more than MOST times an even share of the work. */
 static int is_even(const struct system_batch *b, const struct work_order *order, int ranks)
 {
   static const double MOST = 1.1;

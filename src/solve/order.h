@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which rank reads and which solves each system of a batch; every rank knows it from the shapes
- * alone.
+ * Which rank reads each system of a batch (its reader), and which rank solves it (its owner).
+ * Every rank computes this from the shapes of the systems alone.
  *
  * Floor: solve.  Not collective. */
 #ifndef SOLVE_ORDER_H
@@ -11,18 +11,17 @@
 /* Consecutive systems that are read, solved and written together. */
 struct system_batch {
   gidx first, end;     /* systems */
-  int *reader, *owner; /* [end - first] the rank that reads a system, and the rank that solves it */
-  int stays;           /* these are the same for all systems */
+  int *reader, *owner; /* [end - first] ranks */
+  int stays;           /* 1: every system is solved by its reader */
 };
 
-/* The end of the batch that begins with system `first`: at least one system, otherwise at most
- * `rows` rows and `max` systems. */
+/* The end of the batch that begins with system `first`.  It has at least one system; more only up
+ * to `rows` rows and `max` systems. */
 gidx batch_end(const struct systems_shape *s, gidx first, gidx rows, gidx max);
 
-/* Deal the batch's systems to ranks.  Readers get consecutive runs of about equal size.  The same
- * ranks solve them, unless one would have much more work than others.  Then owners are dealt round
- * robin, in order of falling work; of equal work the lower system first.  order[end - first] is
- * work space. */
+/* Deal the batch's systems to ranks.  Readers get consecutive runs of about equal size.  Owners are
+ * the readers if these have about equal work.  Otherwise owners are dealt round robin, in order of
+ * falling work; of equal work the lower system comes first.  order[end - first] is work space. */
 struct work_order {
   double work;
   gidx system;
@@ -30,10 +29,10 @@ struct work_order {
 void batch_deal(const struct systems_shape *s, int ranks, struct system_batch *b,
                 struct work_order *order);
 
-/* The multiply-adds of system a, about. */
+/* About the number of multiply-adds of system a. */
 double system_work(const struct systems_shape *s, gidx a);
 
-/* The part of a dealt batch that a rank reads: systems *first .. *end - 1. */
+/* The systems *first .. *end - 1 of a dealt batch are those that a rank reads. */
 void batch_part(const struct system_batch *b, int rank, gidx *first, gidx *end);
 
 #endif

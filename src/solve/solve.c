@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches overlap: while one is solved, the results of the last are written and the next is read.
- * Systems that their reader solves stay in the memory that they were read into. */
+ * Batches overlap: while one is solved, the results of the previous one are written, and the next
+ * one is read.  A batch whose systems are solved by their readers stays in the memory into which it
+ * was read. */
 #include "solve/solve.h"
 
 #include <stdio.h>
@@ -17,9 +18,9 @@
 #include "solve/exchange.h"
 #include "solve/layout.h"
 
-/* Fill this rank's items: pointers to systems and to the places of their steps.  Returns their
- * number.  In a batch that stays, each rank solves the systems that it read; those of rank 0 are
- * the first of the batch, so its steps go directly to the results. */
+/* Fill this rank's items: pointers to systems, and to where their steps are written.  Returns their
+ * number.  In a batch that stays, each rank solves the systems that it read.  The systems of rank 0
+ * are the first of the batch, so their steps go directly to the results. */
 static gidx items_fill(struct solve *s, const struct systems_block *block,
                        struct batch_results *results)
 {
@@ -45,7 +46,7 @@ static gidx items_fill(struct solve *s, const struct systems_block *block,
   return count;
 }
 
-/* Keep the most bits that a system lost, and the lowest such system. */
+/* Keep the largest number of bits that a system lost, and the lowest system that lost so many. */
 static void lost_keep(struct solve_result *result, gidx bits, gidx a)
 {
   if (bits < result->most_lost || (bits == result->most_lost && a >= result->most_lost_at)) return;
@@ -77,7 +78,7 @@ void solve_count(struct solve_result *result, const struct systems_shape *shape,
       fingerprint(block->step_b, border[end] - border[first], sizeof(real), beta + border[first]);
 }
 
-/* An earlier run solved systems with lower numbers. */
+/* The earlier run solved systems of lower numbers, so its first system of a status is the first. */
 void solve_join(struct solve_result *result, const struct solve_result *before)
 {
   for (int status = 0; status < ARROW_STATUSES; status++) {
@@ -95,7 +96,7 @@ void solve_join(struct solve_result *result, const struct solve_result *before)
 
 enum { FEW_REALS = 1 << 16 }; /* with fewer, starting a team takes longer than it saves */
 
-/* Find the bits that a system lost, which the device does not compute. */
+/* Find how many bits a system lost (N.13l); the device does not compute this. */
 static void loss_find(void *self, gidx i)
 {
   struct arrow_item *item = (struct arrow_item *)self + i;
@@ -120,7 +121,7 @@ static void outcomes_count(struct solve *s, gidx count)
   }
 }
 
-/* Solve the batch in a slot.  Collective. */
+/* Solve a batch: its systems are in `block`, and its results go to `results`.  Collective. */
 static int batch_solve(struct solve *s, const struct systems_block *block,
                        struct batch_results *results)
 {
@@ -157,7 +158,7 @@ static int batch_solve(struct solve *s, const struct systems_block *block,
   return OK;
 }
 
-/* After a batch that is not the last: the reasons to stop that this rank knows, as bits. */
+/* The reasons to stop that this rank knows, as bits; 0 if `next` shows that no batch follows. */
 static uint64_t stop_asked(const struct solve *s, gidx next)
 {
   const struct stops *stops = &s->task->stops;
@@ -177,8 +178,8 @@ static int first_ready(struct solve *s)
   return status;
 }
 
-/* Solve batch after batch; slot has the present one.  solve_files_start() deals the next batch, so
- * the present one is dealt again before it is solved. */
+/* Solve batch after batch; `slot` has the one that is solved.  solve_files_start() deals the next
+ * batch into s->batch, so the present one is dealt again before it is solved. */
 static int batches_run(struct solve *s)
 {
   const struct stops *stops = &s->task->stops;

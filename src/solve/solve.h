@@ -4,14 +4,14 @@
  * Floor: solve.  Knows no files: systems come from a source, solutions go to a sink.
  *
  * A batch is a run of consecutive systems.  Each rank reads its part of it in one piece.  A rank
- * solves the systems that it read; if their work is uneven, systems are dealt in order of falling
- * work and sent to their owners.  Results are gathered on rank 0, which writes them while the next
- * batch is read.  So memory is that of two batches, whatever the size of the file, but a single
- * system must fit.
+ * solves the systems that it read, if the ranks then have about equal work.  Otherwise systems are
+ * dealt in order of falling work, and sent to the ranks that solve them.  Results are gathered on
+ * rank 0, which writes them while the next batch is solved.  So the job needs memory for two
+ * batches, whatever the size of the file; but a single system must fit.
  *
  * To read the job from top to bottom: solve_impl.h (its state), solve.c (the loop over batches),
- * order.c (who reads and solves what), exchange.c (what ranks send each other), files.c (the files
- * worker), layout.c (all memory). */
+ * order.c (which rank reads and solves which system), exchange.c (what ranks send each other),
+ * files.c (the workers that read and write), layout.c (all memory). */
 #ifndef SOLVE_SOLVE_H
 #define SOLVE_SOLVE_H
 
@@ -29,8 +29,7 @@ struct solve_task {
   int threads;
   const char *variant;
   const char *device, *kernels; /* as struct device_options */
-  gidx first;                   /* first system to solve: those before it were solved by an earlier
-                                 * run */
+  gidx first;                   /* first system to solve; an earlier run solved all lower ones */
   struct stops stops;           /* asked between batches */
 };
 
@@ -51,36 +50,36 @@ enum {
 };
 
 struct solve_result {
-  gidx end;                    /* systems solved, with earlier runs: all, unless asked to stop */
-  gidx counts[ARROW_STATUSES]; /* systems by status */
-  gidx first[ARROW_STATUSES];  /* the lowest system of each status, -1: none */
+  gidx end;                          /* systems solved by this and earlier runs */
+  gidx counts[ARROW_STATUSES];       /* systems by status */
+  gidx first[ARROW_STATUSES];        /* the lowest system of each status, -1: none */
   gidx first_offset[ARROW_STATUSES]; /* failed_at of this system */
   gidx mended, retries;              /* systems that are OK after retries; retries of all systems */
   gidx few;                          /* systems that lost more than FEW_LOST bits (N.13l) */
-  gidx most_lost, most_lost_at;      /* the most bits lost, and the lowest system that lost them */
-  gidx batches, memory;              /* memory: bytes that this rank holds */
-  gidx gpu;                          /* bytes of its GPU; 0: none is used */
-  uint64_t fingerprint;              /* of steps and log-determinants */
+  gidx most_lost, most_lost_at; /* the largest loss in bits; the lowest system with this loss */
+  gidx batches, memory;         /* memory: bytes that this rank holds */
+  gidx gpu;                     /* bytes of its GPU; 0: none is used */
+  uint64_t fingerprint;         /* of steps and log-determinants */
   struct phase phases[SOLVE_PHASES];
   const char *device;                 /* "cpu" or "cuda" */
   char variant[256];                  /* its instruction set, or the GPU's name */
   struct device_counts device_counts; /* of this rank */
 };
 
-/* Multiply-adds of all systems, about. */
+/* About the number of multiply-adds of all systems. */
 double solve_work(const struct systems_shape *shape);
 
-/* The rows that a batch should have for so many ranks. */
+/* The rows that a batch should have for `ranks` ranks. */
 gidx solve_batch_rows(const struct systems_shape *shape, int ranks);
 
-/* Forecast batches, and the memory of the rank that takes the most, without any work.  A GPU is
- * assumed unless the task's device is "cpu". */
+/* Forecast the number of batches, and the memory of the rank that takes the most.  A GPU is assumed
+ * if device_open() would take one where it is present. */
 int solve_plan(const struct solve_task *task, int ranks, struct solve_result *result);
 
 /* Count the outcomes of solutions, and add them to the fingerprint.  Not collective. */
 void solve_count(struct solve_result *result, const struct systems_shape *shape,
                  const struct solution_block *block);
-/* Rank 0: add what an earlier run has solved to a result. */
+/* Rank 0: add the totals of an earlier run to a result. */
 void solve_join(struct solve_result *result, const struct solve_result *before);
 
 /* Run the job.  Collective; the same status on every rank. */

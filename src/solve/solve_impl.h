@@ -12,13 +12,15 @@
 #include "solve/order.h"
 #include "solve/solve.h"
 
-/* The largest batches of a rank; in reals, except systems and batches. */
+/* The largest parts that a rank has of a batch, in reals.  systems, batches and moved are numbers
+ * of systems and of batches. */
 struct batch_sizes {
   gidx systems, batches;
   gidx read, solve;  /* systems that the rank reads, and solves */
-  gidx own_t, own_b; /* steps of rows and of borders, of the systems that it solves */
-  gidx all_t, all_b; /* the same of the whole batch */
-  /* Of batches whose systems are sent to other ranks: what is sent, received and put in order. */
+  gidx own_t, own_b; /* steps of rows and of borders of the systems that it solves */
+  gidx all_t, all_b; /* steps of rows and of borders of the whole batch */
+  /* Of batches that do not stay: systems that the rank sends and receives; steps of rows and of
+   * borders that rank 0 puts in order, and the number of their systems. */
   gidx sent, received, moved_t, moved_b, moved;
   gidx largest; /* the largest system that the rank solves, with its steps */
 };
@@ -39,7 +41,7 @@ struct solve {
   real *read[SLOTS]; /* a part of a batch, as it is read */
   struct systems_block block[SLOTS];
   real *send, *recv;   /* with several ranks only */
-  real *own_t, *own_b; /* steps of this rank's items, if they are not among the results */
+  real *own_t, *own_b; /* steps of this rank's items, if these do not go to the results directly */
   idx *send_counts, *recv_counts, *item_counts;
   struct arrow_item *items;
   gidx *mine;                     /* system of each item */

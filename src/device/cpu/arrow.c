@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrow systems on the CPU.  Each thread solves short systems one after another; a system's
- * whitened rows stay in the cache from the sums to the steps.  All threads together solve a long
- * system.  A system that fails is tried again with larger ridges, if the options ask for it. */
+ * Arrow systems on the CPU.  Each thread solves short systems one after another.  If the whitened
+ * rows of a system fit in the cache, they are kept from the sums to the steps.  All threads
+ * together solve a long system.  A system that fails is tried again with larger ridges, if the
+ * options ask for it. */
 #include <math.h>
 
 #include "base/status.h"
 #include "device/cpu/arrow_try.h"
 
 enum {
-  CACHE_REALS = 1 << 16, /* whitened rows that are kept: half of a usual second-level cache */
+  CACHE_REALS = 1 << 16, /* reals of kept rows: half of a usual second-level cache */
   LONG_ROWS = 8192,      /* threads share systems of at least this many rows */
 };
 

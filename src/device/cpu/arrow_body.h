@@ -24,7 +24,7 @@ ALWAYS_INLINE f64v f64_choose(i64v m, f64v yes, f64v no)
   return (f64v)((m & (i64v)yes) | (~m & (i64v)no));
 }
 
-/* Lanes 0 .. count - 1. */
+/* A mask of lanes 0 .. count - 1. */
 ALWAYS_INLINE i64v i64_below(idx count)
 {
   long long lane[F64_LANES];
@@ -42,14 +42,14 @@ ALWAYS_INLINE int i64_any(i64v m)
   return all != 0;
 }
 
-/* A group is F64_LANES rows (arrow_loops.h).  The group of the panel that begins with row `row`. */
+/* The group of the panel that begins with row `row`.  A group is F64_LANES rows (arrow_loops.h). */
 ALWAYS_INLINE f64v *arrow_group_at(const struct arrow_rows *r, idx row)
 {
   gidx size = arrow_group(r->system->d, r->system->k) * F64_LANES;
   return (f64v *)(void *)(r->panel + row / F64_LANES * size);
 }
 
-/* How many rows of the group exist. */
+/* The number of rows that exist in the group that begins with row `row`. */
 ALWAYS_INLINE idx arrow_group_rows(const struct arrow_rows *r, idx row)
 {
   return r->count - row < F64_LANES ? r->count - row : F64_LANES;
@@ -80,8 +80,9 @@ static void arrow_transpose_tail(const real *from, idx count, idx rows, real *wo
   arrow_transpose_rows(work, count, out);
 }
 
-/* The processor does not predict the strides in which rows are read, so prefetch them a few groups
- * ahead.  A prefetch past the end is harmless; usually the next system is there. */
+/* The processor does not predict the strides in which rows are read, so rows are prefetched AHEAD
+ * groups ahead.  A prefetch past the end of the system is harmless; usually the next system follows
+ * there. */
 enum { AHEAD = 3 };
 ALWAYS_INLINE void arrow_prefetch(const real *from, gidx reals)
 {
@@ -226,15 +227,15 @@ static void arrow_steps(const struct arrow_rows *r, const real *step_b, real *st
 }
 
 /* Products of the columns from a0 on with the columns from b0 on of the extended Y (arrow_loops.h),
- * summed over the rounds of one vector.  A round is 32 rows, of which the vector has its lanes. */
+ * summed over the rounds of one vector.  A round is 32 rows; the vector has F64_LANES of them. */
 struct tile {
   const f64v *a, *b; /* columns a0 and b0 in the first round */
   gidx stride;       /* vectors between rounds */
   idx rounds, d;
-  i64v valid; /* lanes that have a row in one more, partial round; all 0: there is none */
+  i64v valid; /* lanes that have a row in the partial round at the end; all 0: there is none */
   int is_partial, is_first;
   idx a0, b0;
-  real *sums; /* those of the vector's first lane */
+  real *sums; /* the sums of the vector's first lane */
 };
 
 ALWAYS_INLINE real *arrow_sum_at(const struct tile *t, idx a, idx b)
@@ -308,7 +309,7 @@ static void arrow_tile_run(const struct tile *t, idx na, idx nb)
     full[na - 1][nb - 1](t);
 }
 
-/* All tiles for the rounds of one vector.  Columns are divided into blocks of nearly equal
+/* Add all tiles for the rounds of one vector.  Columns are divided into blocks of nearly equal
  * width. */
 static void arrow_vector_accumulate(const struct arrow_rows *r, idx lane, struct tile *t)
 {
@@ -357,7 +358,8 @@ static void arrow_fold(const real *sums, gidx n, idx used, real *out)
   }
 }
 
-/* Column after column; the columns before it reduce it, one vector of rows at a time. */
+/* Factors column after column.  All earlier columns are subtracted from a column, one vector of
+ * rows at a time. */
 static idx arrow_border_factor(real *s, idx k, idx stride, real *pivot)
 {
   for (idx j = 0; j < k; j++) {

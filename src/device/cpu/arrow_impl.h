@@ -12,8 +12,8 @@
 
 /* Work arrays of one thread. */
 struct arrow_worker {
-  real *panel, *tail; /* as in struct arrow_rows */
-  real *sums;         /* [arrow_sums(k)][32] of a segment, the unit of sums over rows of (N.12) */
+  real *panel, *tail;    /* as in struct arrow_rows */
+  real *sums;            /* [arrow_sums(k)][32] sums over the rows of a segment (N.12) */
   struct arrow_pairs at; /* determinant of the same segment */
   real *total, *segment; /* [arrow_sums(k)] */
   real *schur;           /* [k][stride(k)] */

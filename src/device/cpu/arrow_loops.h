@@ -3,12 +3,11 @@
  *
  * Floor: device.
  *
- * A *group* is as many consecutive rows as a vector has lanes, one row per lane: the 32 partial
- * sums of (N.12), also called lanes, take consecutive rows in turn.  A *panel* holds whitened rows,
- * group after group.  A group is
- *     Y [k][d], u [d], L [d (d + 1) / 2]     (N.7, N.8), each entry a vector.
- * So u is column k of an extended Y, and T and w of (N.9) are one triangle of (k + 1)(k + 2) / 2
- * sums. */
+ * The 32 partial sums of (N.12) are also called lanes; row i belongs to lane i mod 32.  A *group*
+ * is as many consecutive rows as a vector has lanes, so each lane of the vector has one row.  A
+ * *panel* holds whitened rows, group after group.  A group is Y [k][d], u [d], L [d (d + 1) / 2]
+ * (N.7, N.8), each entry a vector. So u is column k of an extended Y, and T and w of (N.9) are one
+ * triangle of (k + 1)(k + 2) / 2 sums. */
 #ifndef DEVICE_CPU_ARROW_LOOPS_H
 #define DEVICE_CPU_ARROW_LOOPS_H
 
@@ -17,7 +16,7 @@
 
 enum {
   ARROW_CHUNK = 256, /* rows that are handled at a time, in whole rounds of 32 lanes */
-  ARROW_PART = 8,    /* lanes of a long system that a thread takes: a multiple of any vector */
+  ARROW_PART = 8,    /* lanes that a thread takes of a long system; a multiple of any vector's */
   ARROW_WIDEST = 8,  /* doubles in the widest vector */
 };
 
@@ -43,12 +42,13 @@ struct arrow_pairs {
 struct arrow_loops {
   /* panel <- whitened rows; multiply pairs by their pivots */
   void (*whiten)(const struct arrow_rows *rows, struct arrow_pairs *pairs);
-  /* sums[arrow_sums(k)][32] += products of the panel's columns; is_first: start from 0 */
+  /* sums[arrow_sums(k)][32] += products of the panel's columns; is_first: sums start from 0 */
   void (*accumulate)(const struct arrow_rows *rows, int is_first, real *sums);
   /* out[n] <- sums of 32 lanes each; lanes from `used` on count as +0 and are not read */
   void (*fold)(const real *sums, gidx n, idx used, real *out);
-  /* s[k][stride], lower triangle by columns <- L of (N.10), and pivot[k].  Returns the pivot that
-   * failed, or -1.  Entries above the diagonal and past k are overwritten. */
+  /* s[k][stride], lower triangle by columns <- L of (N.10); pivot[k] <- its pivots.  Returns the
+   * index of the pivot that failed; -1: none.  Entries above the diagonal and past k are
+   * overwritten. */
   idx (*border_factor)(real *s, idx k, idx stride, real *pivot);
   /* x[stride] <- L^-T L^-1 x */
   void (*border_solve)(const real *l, idx k, idx stride, real *x);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arithmetic of one arrow system: a row (N.7, N.8, N.11), and what a failed attempt adds to the
- * ridges (N.14, N.15).
+ * Arithmetic of one arrow system: a row (N.7, N.8, N.11), and the amount that a failed attempt adds
+ * to a ridge (N.14).
  *
  * Floor: device.
  *
- * Before the file that includes this does so, it defines
+ * The including file first defines
  *   val            the type of a row's number: double, or a vector of doubles, one row per lane,
  *   VAL_FMA(a, b, c), VAL_SQRT(a)   each rounded once, lane by lane.
  *
@@ -66,9 +66,10 @@ BODY double arrow_size(double x)
   return x < 0 ? -x : x;
 }
 
-/* How far the rows of a symmetric matrix are from diagonal dominance; 0: it is dominant.  Unless
- * NULL, *max_sum is raised to the largest sum of absolute values in a row.  Only the lower triangle
- * of a[n][n] is read, stored by columns `stride` apart. */
+/* In a row of a symmetric matrix, subtract the diagonal entry from the sum of the absolute values
+ * of all other entries.  Returns the largest such difference, or 0 if none is positive.  Unless
+ * max_sum is NULL, *max_sum is raised to the largest sum of absolute values in a row.  Only the
+ * lower triangle of a[n][n] is read; its columns are `stride` apart. */
 BODY double arrow_deficit(const double *a, int n, int stride, double *max_sum)
 {
   double worst = 0;
@@ -86,8 +87,8 @@ BODY double arrow_deficit(const double *a, int n, int stride, double *max_sum)
   return worst;
 }
 
-/* The ridge of (N.14) for a diagonal block a (d x d, column-major, ridge included).  unit: that of
- * the system. */
+/* The addition of (N.14) to the ridge of the rows, for a bad diagonal block a (d x d, column-major,
+ * ridge included).  unit: u_t. */
 BODY double arrow_bump_row(const double *a, int d, double unit)
 {
   double largest = unit;
@@ -95,7 +96,7 @@ BODY double arrow_bump_row(const double *a, int d, double unit)
   return lacks + 0x1p-16 * largest;
 }
 
-/* The same for a border, from its Schur complement; unit: that of C. */
+/* The addition to the ridge of the border, from its Schur complement; unit: u_b. */
 BODY double arrow_bump_border(const double *schur, int stride, int k, double unit)
 {
   return arrow_deficit(schur, k, stride, (double *)0) + 1e-3 * unit;

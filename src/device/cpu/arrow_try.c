@@ -12,7 +12,8 @@
 
 enum { PARTS = LANE_COUNT / ARROW_PART };
 
-/* The rows from `first` on as the loops take them; a cached system has a panel for each chunk. */
+/* The chunk of rows that begins at `first`, for the loops.  A cached system has a panel for each
+ * chunk. */
 static struct arrow_rows rows_view(const struct attempt *a, const struct arrow_worker *w,
                                    gidx first, gidx end)
 {
@@ -56,7 +57,8 @@ static void pairs_start(struct arrow_pairs *pairs)
   }
 }
 
-/* Sum some lanes of one segment (N.12), into the worker that has the segment's number. */
+/* Sum some lanes of one segment (N.12).  The sums of segment a->first_segment + j go to worker
+ * j. */
 static void lanes_task(struct attempt *a, struct arrow_worker *worker, gidx i)
 {
   int parts = a->threads > 1 ? PARTS : 1;
@@ -89,7 +91,7 @@ static struct det_pair pairs_fold(const struct arrow_pairs *pairs)
   return lane[0];
 }
 
-/* Add a finished segment to workers[0].total and to the pair of the determinant. */
+/* Add the sums of a segment to workers[0].total, and its pivots to the determinant pair. */
 static void segment_add(struct attempt *a, gidx segment, const struct arrow_worker *from)
 {
   const struct arrow_system *s = &a->item->system;

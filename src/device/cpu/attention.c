@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Attention on the CPU.  The keys of a shard are transposed and its values padded, once for all
- * queries; then threads take tiles of rows.  A row is a query and a head. */
+ * Attention on the CPU.  The keys of a shard are transposed, and its values are padded, once for
+ * all queries.  Then threads take tiles of rows.  A row is a query and a head. */
 #include <string.h>
 
 #include "base/num.h"
@@ -62,7 +62,7 @@ static void tile_store(const struct shard *s, idx kv_head, gidx first, struct at
   }
 }
 
-/* Rows first .. first + ATTENTION_ROWS - 1 of those that share head kv_head of k. */
+/* Run a tile: rows first .. first + ATTENTION_ROWS - 1 of the rows that share head kv_head of k. */
 static void tile_run(const struct shard *s, idx kv_head, gidx first)
 {
   const struct attention_job *job = s->job;

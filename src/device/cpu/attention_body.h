@@ -9,7 +9,7 @@
 
 #include "device/cpu/attention_loops.h"
 
-/* Lanes of a where the mask is set, and of b elsewhere. */
+/* Lanes of a where the mask is set, and lanes of b elsewhere. */
 ALWAYS_INLINE f32v f32_select(i32v mask, f32v a, f32v b)
 {
   return (f32v)((mask & (i32v)a) | (~mask & (i32v)b));
@@ -88,7 +88,7 @@ ALWAYS_INLINE void attention_chains_part(int rows, int vectors, const float *a, 
   }
 }
 
-/* The same for any number of columns that is a multiple of ATTENTION_PAD; rows is a constant. */
+/* The same for all columns, a multiple of ATTENTION_PAD; rows is a constant where it is inlined. */
 ALWAYS_INLINE void attention_chains(int rows, const float *a, gidx a_stride, idx terms,
                                     const float *b, gidx b_stride, idx columns, float *out,
                                     gidx out_stride)
@@ -100,7 +100,7 @@ ALWAYS_INLINE void attention_chains(int rows, const float *a, gidx a_stride, idx
     attention_chains_part(rows, 1, a, a_stride, terms, b + x, b_stride, out + x, out_stride);
 }
 
-/* All rows of a tile at once; and a single row. */
+/* attention_chains() for all rows of a tile at once; below, for a single row. */
 static NOINLINE void attention_rows(const float *a, gidx a_stride, idx terms, const float *b,
                                     gidx b_stride, idx columns, float *out, gidx out_stride)
 {
@@ -150,7 +150,7 @@ ALWAYS_INLINE float attention_largest(const float *u)
 }
 
 /* u[ATTENTION_BLOCK] <- the weights of positions from .. end - 1 of a block for a row, from inner
- * products in u.  m, l and acc of the row are rescaled to the new maximum. */
+ * products in u.  m of the row becomes the new maximum, and l and acc are rescaled to it. */
 ALWAYS_INLINE void attention_weights(struct attention_tile *t, idx r, idx from, idx end, float *u)
 {
   if (t->factors.inner != 0)

@@ -14,12 +14,14 @@ enum { ATTENTION_ROWS = 6, ATTENTION_PAD = 16 };
 
 struct attention_tile {
   struct attention_factors factors;
-  idx d, stride;            /* columns of q and k; floats of a row of v and acc, with padding */
-  const float *q;           /* [ATTENTION_ROWS][d] */
-  const float *k;           /* [blocks][d][ATTENTION_BLOCK] the shard's keys for one head of k */
-  const float *v;           /* [positions][stride] */
-  idx from[ATTENTION_ROWS]; /* each row sees positions from .. end - 1, counted from the start of */
-  idx end[ATTENTION_ROWS];  /* the shard; none if from == end */
+  idx d, stride;  /* columns of q and k; floats of a row of v and acc, with padding */
+  const float *q; /* [ATTENTION_ROWS][d] */
+  const float *k; /* [blocks][d][ATTENTION_BLOCK] the shard's keys for one head of k */
+  const float *v; /* [positions][stride] */
+  /* Each row sees positions from .. end - 1, counted from the start of the shard; if from == end,
+   * it sees none. */
+  idx from[ATTENTION_ROWS];
+  idx end[ATTENTION_ROWS];
   float m[ATTENTION_ROWS], l[ATTENTION_ROWS];
   float *acc; /* [ATTENTION_ROWS][stride] */
 };
@@ -29,7 +31,8 @@ struct attention_loops {
   void (*tile)(struct attention_tile *t);
   /* Add `more` to s, as attention_sum_join(); acc has `stride` floats. */
   void (*join)(idx stride, struct attention_sum *s, const struct attention_sum *more);
-  /* w[ATTENTION_BLOCK] <- 2^(exponent - m) for q[d] and a block of keys k[d][ATTENTION_BLOCK]. */
+  /* w[ATTENTION_BLOCK] <- 2^(e - m) for q[d] and a block of keys k[d][ATTENTION_BLOCK]; e is the
+   * exponent of the pair by (N.27). */
   void (*weights)(const struct attention_factors *factors, idx d, const float *q, const float *k,
                   float m, float *w);
   /* out[ATTENTION_BLOCK] <- inner products of an atom's dv columns and a block of values

@@ -13,7 +13,7 @@
 
 enum { BLOCK = ATTENTION_BLOCK, SLOTS = 4096 };
 
-/* The products of an atom, if a query of the current run has the atom. */
+/* Where the products of an atom are, if a query of the current run has the atom. */
 struct atom_slot {
   gidx stamp; /* number of the run; an older one means that the atom is not in the run */
   idx slot;
@@ -44,7 +44,7 @@ struct run {
   int threads;
   idx blocks; /* of BLOCK positions */
   idx at, n;  /* the run is queries at .. at + n - 1 */
-  idx slots;  /* number of different atoms that they have */
+  idx slots;  /* number of distinct atoms of these queries */
   idx head;
 };
 
@@ -90,8 +90,8 @@ static void seen_here(const struct attribution_job *job, idx query, gidx *from, 
   *end = imin(job->end[query] - job->first, job->count);
 }
 
-/* Make a run: take queries from r->at on until they have SLOTS atoms.  Sets r->n and r->slots, and
- * for each atom its slot and the positions that its queries see. */
+/* Make a run: take queries from r->at on until they have SLOTS atoms or more.  Sets r->n and
+ * r->slots, and for each atom its slot and the positions that its queries see. */
 static void queries_take(struct run *r)
 {
   const struct attribution_job *job = r->job;
@@ -153,7 +153,7 @@ static void pair_add(const struct run *r, gidx pair, gidx block, idx from, idx e
     real own = weight[j] * product[j];
     float value = (float)own;
     part += own;
-    if (fabsf(value) < fabsf(*weakest)) continue; /* true for most */
+    if (fabsf(value) < fabsf(*weakest)) continue; /* true for most positions */
     top_add(job->top, (idx)pair, (position + j) * heads + r->head, value);
   }
   job->part[pair * heads + r->head] = part;

@@ -114,7 +114,7 @@ static void vectors_find(const struct codes_plan *plan, idx row, const float **v
     for (idx k = 0; k < d; k++) *vector++ = atoms + ((gidx)slot[a] * d + k) * p;
 }
 
-/* Prefetch the vectors of the next row, since they come from memory, while this row is computed. */
+/* Prefetch the vectors of a row while the row before it is computed: they come from memory. */
 static void vectors_prefetch(const struct codes_plan *plan, idx row)
 {
   const float *atoms = plan->job->atoms->device;
@@ -158,7 +158,7 @@ static void chunk_draw(const struct codes_plan *plan, struct codes_work *w, idx 
   for (idx j = 0; j < count; j++) w->b[j] = fma(job->rho, (real)toward[slot[j]], w->b[j]);
 }
 
-/* Append rows old .. old + count - 1 to the factor in the state of row i, and to y. */
+/* Append rows old .. old + count - 1 to the factor in the state of row i, and entries to its y. */
 static void chunk_solve(const struct codes_plan *plan, struct codes_work *w,
                         const struct row_state *s, idx i, idx old, idx count)
 {
@@ -282,7 +282,7 @@ int cpu_codes(struct device *dev, const struct codes_job *job)
 /* Work arrays of one thread that computes the quality of given codes. */
 struct quality_work {
   const float **vector;
-  real *codes; /* vector and codes: of the longest row */
+  real *codes; /* vector and codes have room for the longest row */
   real *sums;  /* [2 p] */
 };
 

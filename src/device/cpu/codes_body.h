@@ -127,7 +127,7 @@ static inline gidx codes_row_start(idx i)
   return (gidx)i * (i + 1) / 2;
 }
 
-/* The column of g that belongs to vector k; the vectors before the chunk are padded to whole
+/* The column of g that belongs to vector k.  In g, the vectors before the chunk are padded to whole
  * blocks. */
 static inline real *codes_chunk_column(const struct factor_job *f, idx k)
 {
@@ -135,8 +135,8 @@ static inline real *codes_chunk_column(const struct factor_job *f, idx k)
   return f->a + (gidx)(k < f->old ? k : k - f->old + padded) * CODES_CHUNK;
 }
 
-/* Column j of the chunk's rows before the division: subtract the chains over the kept columns k <
- * j. */
+/* Continue the chains of column j in the chunk's rows over the kept columns k < j.  The division
+ * follows in codes_column_finish(). */
 static void codes_column_reduce(const struct factor_job *f, idx j)
 {
   const real *l = f->l + codes_row_start(j);
@@ -175,7 +175,8 @@ static void codes_column_finish(const struct factor_job *f, idx j, real diagonal
               f64_fma(f64_load(a + v * F64_LANES), y, f64_load(f->b + v * F64_LANES)));
 }
 
-/* No chain uses the column of a dropped vector; it is zeroed so that back() needs no tests. */
+/* No chain uses the column of a dropped vector.  It is zeroed so that codes_back() can read whole
+ * rows of l. */
 static void codes_column_drop(const struct factor_job *f, idx j)
 {
   for (idx i = j < f->old ? 0 : j - f->old; i < f->count; i++)
@@ -183,7 +184,7 @@ static void codes_column_drop(const struct factor_job *f, idx j)
   if (f->y && j >= f->old) f->y[j] = 0;
 }
 
-/* Reduce column j, which is one of the chunk's; returns whether the rank test keeps its vector. */
+/* Reduce column j of a vector of the chunk; returns whether the rank test keeps the vector. */
 static int codes_column_keep(const struct factor_job *f, idx j)
 {
   real *diagonal = codes_chunk_column(f, j) + (j - f->old), min = DROP_TOLERANCE * *diagonal;

@@ -11,15 +11,15 @@
 
 enum { CODES_CHUNK = 32, GRAM_BLOCK = 8, GRAM_COLUMNS = 64 };
 
-/* Gram entries of a chunk.  vector[8 blocks] has the vectors before the chunk, padded with zero
- * vectors to a multiple of GRAM_BLOCK; from block `first` on the vectors of the chunk, padded
- * too. */
+/* Gram entries of a chunk.  vector[8 blocks] has the vectors before the chunk and, from block
+ * `first` on, the vectors of the chunk.  Both are padded with zero vectors to multiples of
+ * GRAM_BLOCK. */
 struct gram_job {
   const float *const *vector;
   const float *row;
   idx blocks, first, p;
-  real *g; /* [8 blocks][CODES_CHUNK]: g[k][i] is that of vector k and row i of the chunk (N.4) */
-  real *b; /* [CODES_CHUNK] */
+  real *g; /* [8 blocks][CODES_CHUNK]: g[k][i] is G of vector k and vector i of the chunk (N.4) */
+  real *b; /* [CODES_CHUNK] of (N.4) */
   real *pack; /* [blocks + 4][GRAM_COLUMNS][8] workspace */
 };
 
@@ -31,7 +31,7 @@ struct factor_job {
   real *b;   /* [CODES_CHUNK] overwritten */
   real *l;   /* row i begins at i (i + 1) / 2; rows before old are read */
   real *y;   /* [old + count]; NULL: not wanted */
-  idx *kept; /* [old + count] results of the rank test; those before old are read */
+  idx *kept; /* [old + count] results of the rank test; the first `old` of them are read */
 };
 
 /* The nonnegative problem of a row of m vectors (N.5n).  stride: m rounded up to a multiple of

@@ -9,7 +9,7 @@
 #include "base/sums.h"
 #include "device/cpu/cpu.h"
 
-/* Columns of a tile: so many that all threads have some, if there are enough. */
+/* Columns of a tile: an even share of the threads, within CONJUGATE_LANES .. CONJUGATE_WIDTH. */
 static idx tile_width(int threads, idx columns)
 {
   gidx share = ceil_div(ceil_div(columns, threads), CONJUGATE_LANES) * CONJUGATE_LANES;
@@ -33,14 +33,14 @@ gidx cpu_conjugate_bytes(int threads, gidx n, idx k, idx columns)
   return tiles_at_once(threads, columns) * each;
 }
 
-/* A tile at work. */
+/* A tile on which a thread works. */
 struct tile {
   struct conjugate_tile t;
   const struct conjugate_job *job;
   const struct conjugate_loops *loops;
   idx first, columns; /* of the job */
   real *chain, *total, *alpha, *beta, *gain, *tree;
-  gidx blocks; /* of a sum */
+  gidx blocks; /* sum blocks of the present sum so far */
 };
 
 static void tile_carve(struct tile *w, real *from)
@@ -69,7 +69,7 @@ static void tile_fill(const struct tile *w)
            (size_t)w->columns * sizeof *t->d);
 }
 
-/* Where the chains of the gradient begin: what earlier rows said. */
+/* Set the numbers from which the chains of the gradient start: the part of earlier rows. */
 static void gradient_begin(const struct tile *w)
 {
   const struct conjugate_job *job = w->job;
@@ -100,7 +100,8 @@ static real over(real a, real b)
   return b > 0 ? a / b : 0;
 }
 
-/* The gradient is scaled; then directions turn, by the gain of this step over that before. */
+/* Scale the gradient.  Then find the directions, with beta = gain of this step / gain of the step
+ * before. */
 static void direction_find(struct tile *w)
 {
   const struct conjugate_tile *t = &w->t;
@@ -118,7 +119,7 @@ static void direction_find(struct tile *w)
   block_sum_total(w->tree, w->blocks, t->width, w->alpha); /* p'H p */
 }
 
-/* How far to go. */
+/* alpha <- the step length of each column. */
 static void step_find(struct tile *w)
 {
   const struct conjugate_tile *t = &w->t;

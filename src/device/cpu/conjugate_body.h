@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hot loops of (N.65) for any vector width; a chain never runs along a vector.
+ * Hot loops of (N.65) for any vector width.  Lanes are columns, and no chain crosses lanes.
  *
- * Floor: device.  Included by units, behind vectors.h. */
+ * Floor: device.  A unit (isa.h) includes this after vectors.h, by way of normal_body.h. */
 #include <math.h>
 
 #include "device/cpu/conjugate_loops.h"
 
 enum { CONJUGATE_VECTORS = 8 };
 
-/* to[..] <- it and some columns of C v, or less them. */
+/* to[..] <- to + sign times some columns of row i of C v; sign is 1 or -1. */
 ALWAYS_INLINE void conjugate_add_part(const struct conjugate_tile *t, gidx i, const real *v,
                                       const real sign, const int vectors, real *to)
 {
@@ -39,7 +39,7 @@ ALWAYS_INLINE void conjugate_add(const struct conjugate_tile *t, gidx i, const r
   for (; c < t->width; c += F64_LANES) conjugate_add_part(t, i, v + c, sign, 1, to + c);
 }
 
-/* The gradient goes on by what is left of row i. */
+/* Continue the chains of the gradient with the residual of row i. */
 ALWAYS_INLINE void conjugate_scatter(const struct conjugate_tile *t, gidx i)
 {
   const real *r = t->r + i * t->width;

@@ -55,11 +55,11 @@ struct cpu_state {
   float *panels; /* [ceil(max_atoms / lanes)][d][p][lanes] */
   idx *atom_of;  /* [max_atoms] global number of the atom in each slot */
   idx count;     /* slots in use; slot i holds the i-th atom that was put */
-  int ascending; /* 1: atom_of is ascending */
+  int ascending; /* 1: the numbers in atom_of ascend */
   struct screen_state screen;
 };
 
-/* The state of a CPU device.  Only operations of the CPU's table call it. */
+/* The state of a CPU device. */
 static inline struct cpu_state *cpu_of(const struct device *dev)
 {
   return dev->state;

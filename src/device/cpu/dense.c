@@ -2,9 +2,9 @@
  * Blocked Cholesky (right-looking over panels of columns) and inverse (by blocks of rows).
  *
  * Both need T <- T L^-T, where L is the small factor of a panel.  Threads take blocks of rows of T,
- * which stay in the second-level cache, and bisect the columns until DENSE_LEAF are left, so that
- * nearly all of the work is in tiles.  The inverse works on transposed rows: row i of Z is column i
- * of T. */
+ * which stay in the second-level cache.  They bisect the columns down to DENSE_LEAF columns, so
+ * that nearly all of the work is in tiles.  The inverse works on transposed rows: row i of Z is a
+ * column of T. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@
 
 enum { SOLVE_ROWS = 192 }; /* a multiple of every tile's rows */
 
-/* Reals in the packed operands of one thread; and in each of the two that all threads share. */
+/* Reals in the packed operands of one thread.  packed_values(): reals in each of the two operands
+ * that all threads share. */
 static gidx own_values(void)
 {
   return ((gidx)SOLVE_ROWS + 24 + DENSE_MAX_PANEL + 8) * DENSE_MAX_DEPTH;

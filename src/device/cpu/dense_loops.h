@@ -10,7 +10,7 @@
 #include "base/types.h"
 
 enum {
-  DENSE_MAX_DEPTH = 256,  /* of packed operands, so that a panel of columns stays in the L1 cache */
+  DENSE_MAX_DEPTH = 256,  /* of packed operands; so a panel of columns stays in the L1 cache */
   DENSE_MAX_LANES = 8,    /* doubles in the widest vector */
   DENSE_LEAF = 16,        /* columns that are factored without tiles */
   DENSE_MAX_TILE = 24 * 8 /* the most entries of a tile */

@@ -66,8 +66,8 @@ void operand_pack(const struct dense_operand *o, idx first, idx count, idx from,
                out + (gidx)p * width * (to - from));
 }
 
-/* How many entries of a block of rows x columns belong to the part of C that is written: all (1),
- * some (0) or none (-1). */
+/* Does a block of rows x columns belong to the part of C that is written?  1: all of its entries
+ * do; 0: some may; -1: none. */
 static int part_has(const struct packed_product *t, idx i, idx j, idx rows, idx columns)
 {
   gidx low = (gidx)t->row + i - (t->column + j); /* row - column of the first entry */

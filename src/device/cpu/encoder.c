@@ -7,7 +7,9 @@
 #include "base/status.h"
 #include "device/cpu/cpu.h"
 
-enum { MOST_GROUPS = 4, SCRATCH_BYTES = 4 << 20 }; /* groups together; about the bytes of scores */
+/* Limits for the groups that pass over a panel together: their number, and about the bytes of their
+ * scores. */
+enum { MOST_GROUPS = 4, SCRATCH_BYTES = 4 << 20 };
 
 /* The workspace of a thread, and the results of its part of the rows. */
 struct encoder_partition {
@@ -102,8 +104,8 @@ static void partition_describe(const struct encoder_plan *plan, idx thread)
   }
 }
 
-/* Join the results of the threads.  Parts are in order of rows, so the first failure is that of the
- * lowest row. */
+/* Join the results of the threads.  Their parts are in the order of rows, so the first failure is
+ * in the lowest row. */
 static int shares_join(struct encoder_plan *plan)
 {
   struct encoder_job *job = plan->job;

@@ -31,7 +31,7 @@ enum cpu_feature { CPU_AVX2 = 1, CPU_AVX512 = 2, CPU_VNNI = 4, CPU_AMX = 8 };
 
 /* The loops of a unit; NULL: it has none for this operation. */
 struct isa {
-  unsigned needs; /* cpu_features */
+  unsigned needs; /* flags of enum cpu_feature */
   const struct route_loops *route;
   const struct codes_loops *codes;
   const struct refit_loops *refit;
@@ -44,9 +44,10 @@ struct isa {
   const struct mixer_loops *mixer;
 };
 
-/* *loops <- the loops of the variant `name` (or "auto") on this processor, each from the best unit
- * that has it. route is never NULL. screen is NULL if there is no certified filter.  All others are
- * NULL without hardware FMA.  ERR_DEVICE when the processor lacks the variant's instructions. */
+/* *loops <- the loops of the variant `name` (or "auto") on this processor.  Each is from the first
+ * unit of the variant that has it.  route is never NULL.  screen is NULL if there is no certified
+ * filter.  All others are NULL without hardware FMA.  ERR_DEVICE: the processor lacks the variant's
+ * instructions; ERR_USAGE: there is no such variant. */
 int variant_find(const char *name, struct isa *loops);
 
 /* The i-th unit that runs on this processor; NULL: there are no more.  For tests. */

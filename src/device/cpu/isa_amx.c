@@ -28,14 +28,14 @@ static void screen_enter(void)
   _tile_loadconfig(&screen_tile_shapes);
 }
 
-/* After this, the kernel no longer saves the tiles of this thread. */
+/* After this, the operating system no longer saves the tiles of this thread. */
 static void screen_leave(void)
 {
   _tile_release();
 }
 
-/* Tiles 0 .. 3 are the sums, 4 and 5 the rows, 6 and 7 the atoms.  Each operand is used twice, and
- * three other sums are added to before the same one again. */
+/* Tiles 0 .. 3 are the sums, 4 and 5 the rows, 6 and 7 the atoms.  Each operand is used twice.
+ * Between two additions to one sum, the three other sums are added to. */
 static void screen_sizes(const uint8_t *panel, const int8_t *group, const int32_t *start, idx quads,
                          enum screen_step step, float *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches of rows of the joint system: arrays, which grow with the longest batch, and the making of
- * rows by all threads. */
+ * Batches of rows of the joint system.  The arrays grow with the largest batch.  All threads make
+ * rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,7 +154,7 @@ static int batch_reserve(struct joint_state *s, const struct joint_rows *rows)
     at.y += length * s->j->d * width;
     at.entry += length;
     at.border += width;
-    at.vector += length * s->j->d + 1; /* the rank test reads one more pivot */
+    at.vector += length * s->j->d + 1; /* the pivot under test stands after the kept ones */
   }
   s->end = at;
   TRY(array_reserve(&s->atom, &s->atom_capacity, at.entry, sizeof(idx)));

@@ -17,16 +17,16 @@ struct joint_state {
   const struct dense_loops *loops;
   int threads;
   idx longest, max_q;
-  real *e;   /* directions of each atom, [p][q], those of atom a from e + p direction[a] on */
+  real *e;   /* directions, [p][q] for each atom; those of atom a begin at e + p direction[a] */
   real *own; /* [directions][max_q] E'E inside each atom */
   struct row_space *space;
-  /* The batch; its arrays grow: */
+  /* The batch.  Its arrays grow when a batch needs more. */
   idx n;
   struct row_offsets *rows;
   struct row_offsets end; /* offsets of the next row */
   gidx rows_capacity, border_capacity, vector_capacity, y_capacity;
   idx *atom, *at;      /* [entries], [entries + rows] as in struct joint_row */
-  real *t, *pivot, *y; /* t of borders, pivots of vectors, Y */
+  real *t, *pivot, *y; /* codes t of the borders; pivots of the vectors; Y */
   real *error;         /* [n] */
   gidx error_capacity, atom_capacity, at_capacity;
   gidx *list_start; /* [k + 1] start of the list of each atom */

@@ -96,7 +96,7 @@ static void atom_columns(const struct joint_state *s, struct row_space *w,
   }
 }
 
-/* Y <- L^-1 B, DENSE_LEAF rows at a time: subtract what the rows before them give, then solve. */
+/* Y <- L^-1 B, DENSE_LEAF rows at a time: subtract the products of all earlier rows, then solve. */
 static void border_solve(const struct joint_state *s, const struct row_space *w,
                          const struct row_offsets *place, idx big_m)
 {

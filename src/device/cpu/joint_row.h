@@ -15,7 +15,8 @@ struct row_offsets {
   gidx y, entry, border, vector; /* offsets of its Y, atoms, borders and vectors */
 };
 
-/* Work arrays of one thread; M: vectors of the longest row, plus one for the residual. */
+/* Work arrays of one thread; M: vectors of the longest row.  packed and ue also have a row for the
+ * residual. */
 struct row_space {
   const float **vector; /* [M] */
   real *packed;         /* [panels][p][rows] */
@@ -24,7 +25,7 @@ struct row_space {
   real *r;              /* [p] */
   real *ue;             /* [max_q][panels * rows] */
   idx *kept, *order;    /* [M], [longest] */
-  real *c;              /* [max_k][max_padded + DENSE_MAX_LANES] for joint_add() */
+  real *c;              /* [max_q d][max_padded() + DENSE_MAX_LANES] for joint_add() */
 };
 
 /* Make row i of the batch, by one thread: its kept vectors, borders, codes and Y = L^-1 B. */

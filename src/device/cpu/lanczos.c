@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lanczos steps on the CPU.  The parts of S are made row by row, with E'E of a row from its packed
- * directions.  A step takes eight vectors at a time, and threads share the groups of eight. */
+ * Lanczos steps on the CPU.  Each part of S is made from one row; E'E of the row is computed from
+ * its packed directions.  A step takes eight vectors at a time, and threads share the groups of
+ * eight. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -23,7 +24,7 @@ static idx directions_pack(const struct joint_state *s, const struct joint_row *
   return count;
 }
 
-/* ee[directions][directions] <- E'E of the row, column-major, with atoms in their order. */
+/* ee[directions][directions] <- E'E of the row, column-major, in the order of the row's atoms. */
 static void products_make(const struct joint_state *s, const struct joint_row *row, idx count,
                           const real *packed, real *out, real *ee)
 {

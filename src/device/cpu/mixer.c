@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gated delta nets on the CPU.  First q, k and v of all tokens are made.  Then a thread takes
- * columns of a sequence and head, and keeps their state from the input slot to the output slot. */
+ * Gated delta nets on the CPU.  First q, k and v of all tokens are made.  Then a thread takes some
+ * columns of one head of a sequence, and keeps their state from the input slot to the output
+ * slot. */
 #include "device/mixer.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ struct work {
   const struct mixer_job *job;
   const struct mixer_loops *loops;
   const unsigned char *way;
-  gidx channels, taps, tokens, state; /* C; floats of a sequence's taps; tokens; of its states */
+  gidx channels, taps, tokens, state; /* C; floats of a sequence's taps; all tokens; floats of a
+                                       * sequence's states */
   float *weights;                     /* [width][C] */
   float *before;                      /* [sequences][width - 1][C] taps at the start of the call */
   float *rows;                        /* [tokens][C] q, k and v after the norm */
@@ -67,7 +69,7 @@ static void slots_read(struct work *w)
   }
 }
 
-/* The channels of token t - back of a sequence; those before its first token are its taps. */
+/* The channels of token t - back of a sequence.  Tokens in front of the first one are the taps. */
 static const float *channels_at(const struct work *w, idx sequence, gidx t, gidx back)
 {
   const float *x = w->job->x->device;
@@ -194,7 +196,7 @@ static void work_run(const struct work *w, int threads)
   }
 }
 
-/* For job->unfused: the reference, with gather, convolution, norm, step and scatter. */
+/* The reference, for job->unfused and for processors without FMA. */
 static int reference_run(struct mixer *w, const struct mixer_job *job)
 {
   const struct gated_delta_call call = {

@@ -9,7 +9,7 @@
 
 static const float MIXER_LOG2_E = 0x1.715476p+0f;
 
-/* A vector of the next floats; only `left` of them exist, and the others are 0. */
+/* A vector of the next floats.  Only `left` of them exist; the others are 0. */
 ALWAYS_INLINE f32v mixer_load(const float *from, gidx left)
 {
   f32v v = {0};
@@ -61,8 +61,8 @@ static void mixer_decays(gidx count, const float *g, float *out)
                 f32_exp2(mixer_load(g + i, count - i) * f32_splat(MIXER_LOG2_E)));
 }
 
-/* sum is that of lane l of (N.60).  Add to it the sums of the lanes before it that the tree joins
- * with it: of one lane, of two, four and so on.  part[level] <- the total. */
+/* `sum` is the sum of lane l of (N.60).  Add to it the sums of earlier lanes that the tree joins
+ * with it: of one lane, of two, of four and so on.  part[level] <- the total. */
 ALWAYS_INLINE void mixer_lane_add(f32v *part, int l, f32v sum)
 {
   int level = __builtin_ctz(~(unsigned)l);

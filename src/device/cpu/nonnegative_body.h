@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hot loops of nonnegative codes (N.5n), for any vector width: the active-set method of the
- * reference, where the equations of each set are packed without gaps.
+ * Hot loops of nonnegative codes (N.5n), for any vector width.  They are the active-set method of
+ * codes_nonnegative_reference(), but pack the equations of each set without gaps.
  *
  * Floor: device.  A unit (isa.h) includes this after codes_body.h.
  *
@@ -81,7 +81,8 @@ static real nonnegative_gain(const struct nonnegative_job *n, const real *x)
   return gain;
 }
 
-/* Lanes are vectors; chains run over the set. */
+/* Returns the vector that joins the set next, or -1.  Lanes are vectors; chains run over the
+ * set. */
 static idx nonnegative_next(const struct nonnegative_job *n, const idx *in, const idx *refused,
                             const real *x)
 {

@@ -21,7 +21,7 @@ static gidx entries_bytes(idx rows, idx s, idx k)
   return ((gidx)k + 1 + (gidx)rows * s) * (gidx)sizeof(idx);
 }
 
-/* The largest matrix of a descent; its panels of dense_open() are not used. */
+/* Rows of the largest matrix in a descent.  The panels that dense_open() allocates are not used. */
 static idx dense_rows(idx columns)
 {
   return (idx)imax(columns, NORMAL_BLOCK);

@@ -9,8 +9,8 @@
 #include "device/normal.h"
 
 struct normal_loops {
-  /* gram[k] <- one row of the Gram matrix, continued over n entries of its atom; an entry is
-   * row s + index in the row's support */
+  /* gram[k] <- one row of the Gram matrix, continued over n entries of its atom.  An entry is
+   * row s + index in the row's support. */
   void (*gram)(const struct normal_rows *rows, const idx *entry, idx n, real *gram);
   /* to[count] <- columns begin .. begin + count - 1 of the target, continued */
   void (*target)(const struct normal_rows *rows, const idx *entry, idx n, idx begin, idx count,
@@ -19,7 +19,7 @@ struct normal_loops {
    * count columns of atoms[n][stride] */
   void (*descend)(const real *g, idx n, idx at, const real *acc, idx count, gidx stride,
                   real *atoms);
-  /* energy[rows->n] <- as normal_energies(), continued */
+  /* energy[rows->n] <- normal_energies(), continued */
   void (*energies)(const struct normal_rows *rows, const real *atoms, idx begin, idx columns,
                    real *energy);
   const struct conjugate_loops *conjugate;

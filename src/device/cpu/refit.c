@@ -13,7 +13,7 @@
 #include "model/relax.h"
 #include "model/step.h"
 
-/* ERR_DEVICE where this processor cannot compute a refit. */
+/* ERR_DEVICE if this processor cannot compute a refit. */
 static int refit_check(const struct device *dev)
 {
   return cpu_of(dev)->refit ? OK : device_check_fma();
@@ -61,7 +61,7 @@ static void item_fail(const struct move_item *item, idx d)
   }
 }
 
-/* step_row of model/step.h, whose new residual stays in `work`; returns the objective. */
+/* step_row() of model/step.h.  The new residual is left in `work`; returns the objective. */
 static real row_try(const struct refit_loops *loops, const struct row_move *move, const real *r,
                     const real *t_old, real *t_new, real *work)
 {
@@ -131,8 +131,9 @@ int cpu_moves_keep(struct device *dev, const struct moves_job *job)
   return OK;
 }
 
-/* direction_keep of model/directions.h with the loops of this processor: subtract from v[p] its
- * parts along frame and directions, twice.  Returns whether anything is left. */
+/* direction_keep() of model/directions.h with the loops of this processor: subtract from v[p] its
+ * parts along the frame and the kept directions, twice, and normalise it.  Returns whether v is
+ * kept. */
 static int candidate_keep(const struct refit_loops *loops, const struct keep_item *item, idx d,
                           idx p, real *v)
 {

@@ -15,8 +15,8 @@ enum {
   REFIT_ABREAST = F64_LANES == 8 ? 4 : 1, /* products at a time, as many as registers hold */
 };
 
-/* out[count] <- the lane products of x[p] with vectors[count][p].  count is at most REFIT_ABREAST;
- * it is a constant where this is inlined. */
+/* out[count] <- the lane products of x[p] with vectors[count][p].  count is at most REFIT_ABREAST,
+ * and a constant where this is inlined. */
 ALWAYS_INLINE void refit_products_part(const real *x, const real *vectors, int count, idx p,
                                        real *out)
 {
@@ -88,7 +88,7 @@ static void refit_sum(const real *residual, const idx *rows, idx n, idx p, const
   }
 }
 
-/* d is a constant where that makes the loop faster. */
+/* out <- r + sign U t.  refit_add() passes d = 1 as a constant, since the loop is then faster. */
 ALWAYS_INLINE void refit_add_frame(const real *r, const real *u, const real *t, real sign, idx d,
                                    idx p, real *out)
 {

@@ -167,8 +167,8 @@ static int list_excludes(const struct list_order *order, const struct row_list *
   return found;
 }
 
-/* Append the values of the lanes in `hits`.  For a value that is not finite, the atom goes into
- * list->bad. */
+/* Append the values of the lanes in `hits`.  A value that is not finite is not appended; list->bad
+ * keeps its atom if that is the lowest. */
 static NOINLINE void list_add(const struct list_order *order, struct row_list *list,
                               const float *values, const idx *atom_of, uint64_t hits)
 {
@@ -176,7 +176,7 @@ static NOINLINE void list_add(const struct list_order *order, struct row_list *l
     int lane = __builtin_ctzll(hits);
     float value = values[lane];
     idx atom = atom_of[lane];
-    if (fabsf(value) < list->min) continue; /* pruned since the comparison */
+    if (fabsf(value) < list->min) continue; /* the list was pruned after the comparison */
     if (!isfinite(value)) {
       if (list->bad < 0 || atom < list->bad) list->bad = atom;
       continue;

@@ -13,8 +13,8 @@
 #include "model/route.h"
 
 /* The candidates of one row.  They are only appended; a full list is pruned to its best top_k at
- * once.  This costs less per candidate than a heap, above all when each atom beats the one
- * before. */
+ * once.  This costs less per candidate than a heap, above all if each atom beats all earlier
+ * ones. */
 struct row_list {
   float *value;        /* [capacity]; 0 from index count on */
   idx *atom;           /* [capacity]; INT32_MAX from index count on */
@@ -22,7 +22,7 @@ struct row_list {
   int32_t floor;       /* bits of the smallest magnitude that the last pruning kept */
   float min;           /* candidates of smaller magnitude are not added */
   idx bad;             /* lowest atom whose value is not finite; -1: none */
-  const idx *excluded; /* [excluded of the list_order] atoms that are not to be chosen */
+  const idx *excluded; /* [excluded of the list_order] atoms that must not be chosen */
 };
 
 struct list_order {

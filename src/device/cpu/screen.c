@@ -18,8 +18,8 @@
 enum { BLOCK_BYTES = 384 * 1024, BLOCK_ROWS = 768 };
 /* A row's list has space for this many candidates, plus four times top_k. */
 enum { CANDIDATES = 1024 };
-/* An automatic filter is turned off for good when more than one row in MAX_LEFT takes the direct
- * path. */
+/* An automatic filter is turned off for good if more than one row in MAX_LEFT of a job takes the
+ * direct path. */
 enum { MAX_LEFT = 4 };
 
 static void screen_plan_make(struct screen_plan *plan, const struct cpu_state *s,
@@ -117,7 +117,7 @@ static void counts_add(struct screen_counts *to, const struct screen_counts *mor
   for (int i = 0; i < SCREEN_STAGES; i++) to->seconds[i] += more->seconds[i];
 }
 
-/* Route the rows that are left on the direct path; plan->left[] becomes their list. */
+/* Route the rows that the filter left on the direct path; plan->left[] becomes their list. */
 static int left_route(struct device *dev, const struct screen_plan *plan, struct arena *arena)
 {
   struct route_job *job = plan->job, part = *job;

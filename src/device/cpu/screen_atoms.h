@@ -18,8 +18,8 @@ struct screen_state {
   uint8_t *panels;                  /* [ceil(max_atoms / lanes)][d][quads][lanes][4] */
   float *scale, *inverse;           /* [..][lanes] of each slot; inverse: about 1 / scale */
   const float **frame;              /* [max_atoms] borrowed f32 frames */
-  real max_norm;                    /* the largest of any frame */
-  real max_error;                   /* the largest of any frame, relative to the frame's scale */
+  real max_norm;                    /* the largest norm of a frame */
+  real max_error;                   /* the largest error of a frame divided by its scale */
 };
 
 /* Space for max_atoms frames[d][p]. */

@@ -119,7 +119,7 @@ static int32_t bits_of(float x)
   return bits;
 }
 
-/* The quantile is found to one part in 2^10.  That is enough, since it only bounds. */
+/* The quantile is found to one part in 2^10, which is enough for a threshold. */
 enum { QUANTILE_STEP = 1 << 13 };
 
 /* The number of values whose bits are >= min; min >= 1, so that zeros do not count. */

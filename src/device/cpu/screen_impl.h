@@ -16,7 +16,7 @@ struct screen_plan {
   const struct cpu_state *device;
   struct route_job *job;
   idx capacity, block_rows, blocks, panels;
-  idx stride; /* between panels that are visited one after another; coprime to their number */
+  idx stride; /* from one visited panel to the next; coprime to the number of panels */
   idx next;   /* the first block that no thread has taken yet */
   idx *left;  /* [n] 1: the row takes the direct path */
 };

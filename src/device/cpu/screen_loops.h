@@ -20,8 +20,9 @@
  * by FIRST, NEXT, .., LAST. */
 enum screen_step { SCREEN_ONLY, SCREEN_POSITIVE, SCREEN_FIRST, SCREEN_NEXT, SCREEN_LAST };
 
-/* Bounds of the exact score from the size of one row (C.6): for a size of n integer units at a
- * slot, it is in  [down * n * t - e, up * n * t + e],  e = flat + steep * t,  t = scale[slot]. */
+/* Bounds of the exact scores of one row from sizes (C.6).  If the size at a slot is n integer
+ * units, the exact score is in [down * n * t - e, up * n * t + e], e = flat + steep * t, t =
+ * scale[slot]. */
 struct screen_scales {
   const float *scale;
   float down, up, flat, steep;
@@ -35,7 +36,7 @@ struct screen_loops {
   /* screen_quantize() of a row of finite numbers, 127 levels; q is zero-padded to a multiple of 8;
    * returns the sum of q */
   int32_t (*quantize)(const float *row, idx p, int8_t *q, struct quantized *out);
-  /* every thread calls enter before its first sizes(), and leave after its last */
+  /* every thread calls enter() before its first sizes(), and leave() after its last one */
   void (*enter)(void), (*leave)(void);
   /* out[rows][lanes] <- sizes, or sums of their squares so far; start[rows] cancels the offset;
    * quads: a multiple of columns / 4 */

@@ -46,8 +46,8 @@ static void row_sort(struct screen_work *w, idx i, idx bucket_slots)
   memcpy(row->slot, sorted, (size_t)row->count * sizeof *sorted);
 }
 
-/* The number of buckets follows from the cache, but stays so small that a row has two full vectors
- * of candidates in each. */
+/* The number of buckets follows from the cache.  It stays so small that on average a row has two
+ * full vectors of candidates in each bucket. */
 void screen_rescore(const struct screen_plan *plan, struct screen_work *w, idx first, idx n)
 {
   const struct cpu_state *s = plan->device;

@@ -9,7 +9,7 @@
 
 enum {
   SCREEN_BUCKETS = 32
-}; /* the most ranges of slots; candidates of one are rescored together */
+}; /* limit for the ranges of slots; candidates of one range are rescored together */
 
 /* Sort the candidates of n rows by slot and put their exact values into size[]. */
 void screen_rescore(const struct screen_plan *plan, struct screen_work *w, idx first, idx n);

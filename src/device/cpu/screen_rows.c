@@ -22,7 +22,7 @@ static void threshold_set(struct screen_work *w, idx i)
   w->reach[i] = (float)(row->steep / row->scale * (1 + SLACK));
 }
 
-/* For a row on the direct path: no size reaches its threshold. */
+/* Set a threshold that no size reaches, for a row on the direct path or a row of padding. */
 static void row_drop(struct screen_work *w, idx i)
 {
   w->slope[i] = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A step of training on the CPU: threads take rows, then atoms. */
+ * The parts of a training step on the CPU: threads share rows, columns or atoms. */
 #include "device/train.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ gidx cpu_train_codes_bytes(const struct train_codes_job *job)
   return imin(job->n, PIECE) * job->k * (gidx)sizeof(float);
 }
 
-/* Store the entries of a row from index row * most on, as if every row had the most;
+/* Store the entries of a row from index row * most on, as if every row had `most` entries;
  * start[row + 1] <- their number. */
 static void row_select(struct train_entries *e, const float *scores, idx k, gidx row)
 {
@@ -41,7 +41,7 @@ void cpu_train_dead(const struct train_codes_job *job, float *scores, gidx row)
   row_select(&dead, scores, job->k, row);
 }
 
-/* Select the codes of row `row` from its scores, and those of dead latents. */
+/* Select the codes of row `row` from its scores, and the codes of dead atoms. */
 static void row_choose(const struct train_codes_job *job, float *scores, gidx row)
 {
   struct train_entries live = job->live;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The scores of all own rows are kept.  Threads share the rows; ties are given to rows in order. */
+ * The scores of all rows of this rank are kept.  Threads share the rows.  Scores that equal the cut
+ * become codes in the order of rows. */
 #include "device/cpu/train_batch.h"
 
 #include <stdlib.h>
@@ -61,12 +62,12 @@ int cpu_train_raise(struct device *dev, const struct train_codes_job *job,
   return OK;
 }
 
-/* Scores are examined in chunks.  When few scores are codes, few chunks have one that counts. */
+/* Scores are examined in chunks.  If few scores are codes, few chunks have a score that counts. */
 enum { CHUNK = 32 };
 
 /* The keys whose next digit is counted: least .. least + width - 1 (model/batch_cut.h). */
 struct key_range {
-  uint32_t first, least, width; /* first: least, but 0 where least is 1, since key 0 is no code */
+  uint32_t first, least, width; /* `least` is `first`, or 1 if that is 0, since key 0 is no code */
   int shift;
 };
 
@@ -81,7 +82,7 @@ static struct key_range range_of(const struct batch_cut *cut)
   return r;
 }
 
-/* batch_digit() of each of n <= CHUNK scores, without unpredictable branches. */
+/* Count batch_digit() of each of n <= CHUNK scores in bins, without unpredictable branches. */
 static void chunk_count(const float *scores, idx n, const struct key_range *range, gidx *bins)
 {
   const struct key_range r = *range;

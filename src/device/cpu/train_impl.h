@@ -12,11 +12,12 @@
 int cpu_train_product(struct device *dev, const struct train_codes_job *job, idx first, idx rows,
                       float *scores);
 
-/* Store the codes of the dead latents of a row from index row * most on, as if every row had the
- * most.  Scores of other latents become 0. */
+/* Store the codes of the dead atoms of a row from index row * most on, as if every row had `most`
+ * entries.  Scores of other atoms become 0. */
 void cpu_train_dead(const struct train_codes_job *job, float *scores, gidx row);
 
-/* Move the entries together, so that those of a row follow those of the row before. */
+/* Close the gaps between the entries of rows that were stored in this way, and turn the numbers of
+ * entries in e->start into starts. */
 void cpu_train_pack(const struct train_entries *e, idx n);
 
 #endif

@@ -94,7 +94,7 @@ int cpu_triad_product(struct device *dev, enum precision precision, const struct
   return OK;
 }
 
-/* sums[k][width] <- sums + the chains of a chunk of rows; the panel has the outputs of dy. */
+/* sums[k][width] <- sums + the chains of a chunk of rows; the panel has columns of dy. */
 static void chunk_add(const struct triad_loops *loops, const struct triad_gradient *g, idx row,
                       idx rows, const float *panel, real *sums)
 {
@@ -154,7 +154,8 @@ int cpu_triad_gradient(struct device *dev, enum precision precision, const struc
   return OK;
 }
 
-/* The number of entries from e on that belong to the same chunk of rows; all if no gradient. */
+/* The number of entries from e on that belong to the same chunk of rows; without a gradient,
+ * all. */
 static gidx run_of(const struct triad_lists *l, gidx e, gidx end, int is_gradient)
 {
   if (!is_gradient) return end - e;

@@ -15,7 +15,7 @@ enum { TRIAD_MAX_WIDTH = 64 }; /* width of the widest panel */
 struct triad_loops {
   idx rows, width; /* of a tile */
   /* y[rows][width], rows `stride` apart <- chains over depth, from start[width], of x times the
-   * panel; input i of row r is x[r * row + i * depth_stride]; rows is that of a tile, or 1 */
+   * panel; input i of row r is x[r * row + i * depth_stride]; `rows` is as in a tile, or 1 */
   void (*tile)(const float *x, gidx row, gidx depth_stride, idx rows, const float *panel, idx depth,
                const float *start, float *y, gidx stride);
   /* out[width] <- chains from +0 over n entries of value[e] times row index[e] of the matrix */

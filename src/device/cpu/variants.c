@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The units of this program, the variants as lists of units, and what this processor can run.  Each
- * operation comes from the first unit of its variant that has loops for it and runs here. */
+ * The units of this program, the variants as lists of units, and the units that this processor can
+ * run.  The loops of an operation come from the first unit of the variant that has them and that
+ * this processor can run. */
 #include "config.h"
 
 #include <string.h>
@@ -67,8 +68,9 @@ static const struct variant {
 };
 
 #ifdef HAVE_X86_FEATURES
-/* Linux lets a process use AMX tiles only after a request, which may be repeated, and refuses if it
- * cannot save them.  Uses cpuid, since clang's __builtin_cpu_supports does not know AMX. */
+/* A process may use AMX tiles only after it has asked Linux, which refuses if it cannot save them.
+ * The request may be repeated.  Uses cpuid, since clang's __builtin_cpu_supports does not know
+ * AMX. */
 static int has_amx(void)
 {
   enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What all loop bodies share, for any vector width: one number in all lanes, loads and stores.
+ * Functions that all loop bodies use, for any vector width: one number in all lanes, loads, stores.
  *
  * Floor: device.  A unit (isa_<set>.c) includes this after it has defined
  *   F32_LANES, F64_LANES  floats and doubles in a vector,

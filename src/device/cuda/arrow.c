@@ -15,7 +15,7 @@
 
 enum { LEAST_BYTES = 1 << 20 };
 enum {
-  TEAMS = 2 * 5 + ARROW_MAX_ROUNDS, /* of arrow.cu, alone or in a cluster; rounds */
+  TEAMS = 2 * 5 + ARROW_MAX_ROUNDS, /* arrow.cu with and without arrow_is_alone(); arrow_rounds() */
   MAX_FORMS = (ARROW_MAX_FRAME + 1) * (ARROW_MAX_COLUMNS + 1) * TEAMS,
   MAX_RECIPES = MAX_FORMS * LOT_KERNELS + 2
 };
@@ -24,7 +24,7 @@ struct cuda_arrow {
   struct arrow_subbatch subbatches[PLAN_ARROW_LOTS];
   int n_subbatches;  /* how many of them a job uses */
   struct device cpu; /* opened when it is first needed */
-  /* Flags of forms whose kernels are loaded, or failed to load. */
+  /* Flags of forms: 1 if their kernels were loaded, or failed to load. */
   char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS], bus_loaded;
   struct subbatch_need *needs; /* [systems of a job] */
   gidx needs_capacity;
@@ -55,7 +55,7 @@ void cuda_arrow_close(struct cuda_state *s)
   free(w);
 }
 
-/* w->needs <- those of all systems.  Neighbours often have the same shape. */
+/* w->needs <- the needs of all systems.  Neighbours often have the same shape. */
 static int needs_find(struct cuda_state *s, const struct arrow_job *job)
 {
   struct cuda_arrow *w = s->arrow;
@@ -153,8 +153,8 @@ static struct subbatch_size size_none(const struct cuda_arrow *w)
                                 .is_returned = w->mapping.is_returned};
 }
 
-/* *all <- the size of all systems that are not declined; *largest <- the room of the largest
- * one. */
+/* *all <- the size of all systems that are not declined; *largest <- the largest room of a system,
+ * without systems of more than PLAN_ARROW_LARGEST bytes. */
 static void needs_sum(const struct cuda_arrow *w, const struct arrow_job *job,
                       struct subbatch_size *all, struct subbatch_room *largest)
 {
@@ -177,8 +177,8 @@ static void needs_sum(const struct cuda_arrow *w, const struct arrow_job *job,
   }
 }
 
-/* Make sub-batches about equally large, as far as systems allow, so that the first one starts
- * soon. */
+/* Make the room of a sub-batch such that all sub-batches are about equally large.  The first one
+ * then starts soon. */
 static void room_even(struct subbatch_room *room, const struct subbatch_size *all, gidx largest)
 {
   gidx bytes = subbatch_room_of(all).device, subbatches = ceil_div(bytes, imax(room->device, 1));
@@ -200,9 +200,9 @@ static int subbatches_take(struct cuda_state *s, int subbatches, const struct su
   return OK;
 }
 
-/* *room <- the room of a sub-batch for this job; reserves memory for those that are used.  If
- * memory is short there are fewer, then smaller ones, and systems that do not fit are left to the
- * CPU. */
+/* *room <- the room of a sub-batch for this job; reserves memory for the sub-batches.  If memory is
+ * short, there are fewer sub-batches, and then smaller ones.  Systems that do not fit are left to
+ * the CPU. */
 static int subbatches_reserve(struct cuda_state *s, const struct arrow_job *job,
                               struct subbatch_room *room)
 {
@@ -225,7 +225,7 @@ static int subbatches_reserve(struct cuda_state *s, const struct arrow_job *job,
   return status;
 }
 
-/* Fill a sub-batch with systems from *next on; declined ones are put on the list of the CPU. */
+/* Fill a sub-batch with systems from *next on.  Systems for the CPU are put on its list. */
 static int subbatch_fill(struct device *dev, struct arrow_subbatch *subbatch, struct arrow_job *job,
                          const struct subbatch_room *room, gidx *next)
 {
@@ -293,7 +293,7 @@ static int rest_solve(struct cuda_state *s, struct arrow_job *job)
   return OK;
 }
 
-/* Reserve everything that a job needs; *room <- that of a sub-batch. */
+/* Reserve everything that a job needs; *room <- the room of a sub-batch. */
 static int job_ready(struct device *dev, const struct arrow_job *job, struct subbatch_room *room)
 {
   struct cuda_state *s = dev->state;

@@ -20,7 +20,7 @@ struct subbatch_form {
 enum { LOT_LONG = 0, LOT_DECLINED = -1 };
 enum { LOT_KERNELS = 3 }; /* the most kernels of a form */
 
-/* A system of a job: its form, and what it takes in a sub-batch. */
+/* A system of a job: its form, and its space in a sub-batch. */
 struct subbatch_need {
   struct subbatch_form form;
   gidx in, out, units; /* numbers read; numbers written; units of a long system (see below) */
@@ -30,7 +30,7 @@ struct subbatch_need {
 struct subbatch_size {
   gidx in, out, systems, units;
   int is_fetched,
-      is_returned; /* as in struct subbatch_mapping: the host side has no systems, no steps */
+      is_returned; /* as in struct subbatch_mapping; if 1, the host side has no systems, no steps */
 };
 
 /* Bytes of a sub-batch, on the device and on its page-locked host side. */
@@ -56,8 +56,8 @@ int subbatch_recipes(const struct subbatch_form *form, struct kernel_recipe *rec
 struct subbatch_size subbatch_with(struct subbatch_size size, const struct subbatch_need *need);
 
 /* Offsets of the arrays of a sub-batch, in bytes; `out` is a multiple of 16.  The host side has
- * host_begin .. host_end: the tables, the outcomes, and systems and steps unless the device copies
- * these itself. */
+ * host_begin .. host_end: the tables and the outcomes.  It also has systems and steps, unless the
+ * device copies these itself. */
 struct subbatch_offsets {
   gidx atoms, places, units, found, out, end;
   gidx host_begin, host_end;

@@ -98,14 +98,15 @@ void subbatch_add(struct arrow_subbatch *subbatch, const struct subbatch_need *n
   subbatch->size = *with;
 }
 
-/* A rank by the length of a launch's systems; forms with held factors rank above all teams. */
+/* Forms of longer systems have higher ranks.  Forms with held factors rank with the largest
+ * team. */
 static int form_rank(const struct subbatch_form *f)
 {
   return f->team == LOT_LONG ? 1 << 16 : f->held ? 2 * ARROW_BLOCK : f->team;
 }
 
-/* The longest systems first, so that neither a launch nor a sub-batch ends with a system that has
- * just begun. */
+/* By d and k, then the longest systems first, so that a launch does not end with a long system that
+ * has just begun. */
 static int entry_compare(const void *a, const void *b)
 {
   const struct subbatch_entry *x = a, *y = b;
@@ -139,7 +140,7 @@ static int is_same_group(const struct subbatch_entry *x, const struct subbatch_e
          x->form.rounds == y->form.rounds && (x->octave == y->octave || x->form.team == LOT_LONG);
 }
 
-/* Divide the sorted entries into groups, and assign units to these. */
+/* Divide the sorted entries into groups, and assign units to the groups of long systems. */
 static void groups_make(struct arrow_subbatch *subbatch)
 {
   gidx unit = 0;
@@ -177,7 +178,7 @@ static void units_make(const struct arrow_subbatch *subbatch, const struct subba
   }
 }
 
-/* The device address of an array; that of an empty array does not matter. */
+/* The device address of an array.  For an empty array it is never used. */
 static real *moved(const real *host, ptrdiff_t apart)
 {
   return (real *)((uintptr_t)host + (uintptr_t)apart);
@@ -266,9 +267,9 @@ static struct arrow_args args_of(const struct arrow_subbatch *subbatch,
       .count = (int)g->count};
 }
 
-/* How many systems ahead are prefetched; the cache must hold them until they are used.  For
- * arrow.cu with few columns this gains nothing (d = 2, k = 4), or loses (d = 2, k = 8, held),
- * because so many systems are in work at a time. */
+/* How many systems ahead a system is prefetched; 0: no prefetch.  The cache must hold all systems
+ * up to it.  For arrow.cu with few columns a prefetch gains nothing (d = 2, k = 4), or loses (d =
+ * 2, k = 8, held), because many systems are in work at a time anyway. */
 static int ahead_of(const struct subbatch_group *g)
 {
   enum { AHEAD_BYTES = 8 << 20 };
@@ -301,8 +302,8 @@ static int short_launch(struct device *dev, const struct arrow_subbatch *subbatc
   return cuda_launch(dev, &l);
 }
 
-/* Let the device copy all systems from the caller's arrays, or all steps to them; `numbers` of the
- * sub-batch. */
+/* Let the device copy all systems from the caller's arrays, or all steps to them.  numbers: the
+ * count of numbers that are copied. */
 static int bus_launch(struct device *dev, const struct arrow_subbatch *subbatch,
                       enum kernel_name name, gidx numbers)
 {
@@ -392,7 +393,7 @@ static int groups_launch(struct device *dev, struct arrow_subbatch *subbatch)
   return subbatch->n_groups > 1 ? sides_join(subbatch) : OK;
 }
 
-/* Fetch systems after those of the last sub-batch have come. */
+/* Fetch systems, after the systems of the last sub-batch are on the device. */
 static int systems_fetch(struct device *dev, const struct arrow_subbatch *subbatch,
                          const struct arrow_subbatch *last)
 {
@@ -416,7 +417,7 @@ int subbatch_start(struct device *dev, struct arrow_subbatch *subbatch,
                          (size_t)(at.found - at.host_begin), cudaMemcpyHostToDevice,
                          subbatch->stream));
   if (subbatch->mapping.is_fetched) TRY(systems_fetch(dev, subbatch, last));
-  /* Several blocks set flags of a long system; and no kernel writes the padding between steps. */
+  /* Zero the results: blocks only set the flag of a long system, and no kernel writes padding. */
   char *results = (char *)subbatch->device.at + at.found;
   size_t bytes = (size_t)(at.host_end - at.found);
   TRY_CU(cudaMemsetAsync(results, 0, bytes, subbatch->stream));
@@ -490,7 +491,7 @@ int subbatch_finish(struct arrow_subbatch *subbatch, gidx *failed, gidx *count)
 
 void subbatch_wait(struct arrow_subbatch *subbatch)
 {
-  if (cudaStreamSynchronize(subbatch->stream)) cudaGetLastError(); /* the first one is reported */
+  if (cudaStreamSynchronize(subbatch->stream)) cudaGetLastError(); /* the caller has reported one */
   for (int i = 0; i < LOT_SIDES; i++)
     if (subbatch->sides[i] && cudaStreamSynchronize(subbatch->sides[i])) cudaGetLastError();
 }

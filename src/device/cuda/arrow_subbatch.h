@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sub-batch: some of the arrow systems of a job, which are brought to the device, solved there,
- * and whose steps are copied back.  Each sub-batch has a stream of its own, so that one is copied
- * while another is solved.  If the caller's memory is page-locked, the device reads systems from it
- * and writes steps to it.  Otherwise systems and steps are copied through memory of the sub-batch.
+ * A sub-batch: some of the arrow systems of a job.  They are copied to the device and solved there;
+ * their steps are copied back.  Each sub-batch has a stream of its own, so that one is copied while
+ * another is solved.  If the caller's memory is page-locked, the device reads systems from it and
+ * writes steps to it.  Otherwise systems and steps are copied through memory of the sub-batch.
  *
  * Floor: device; included by arrow*.c only. */
 #ifndef DEVICE_CUDA_ARROW_SUBBATCH_H
@@ -12,11 +12,11 @@
 
 struct subbatch_entry {
   struct subbatch_form form;
-  int octave; /* log2 of its rows, so that the systems of a launch are of similar size */
+  int octave; /* log2 of its rows, rounded up, for launches of similar systems; otherwise 0 */
   gidx item;
 };
 
-/* Entries of one launch; for long systems, of one launch of each of the three kernels. */
+/* The entries of one launch; for long systems, of one launch of each of the three kernels. */
 struct subbatch_group {
   struct subbatch_form form;
   gidx first, count;           /* entries */
@@ -24,8 +24,9 @@ struct subbatch_group {
   idx rows;                    /* of its longest system */
 };
 
-/* Whether the device reads all systems of a job from the caller's memory, and writes all steps to
- * it.  numbers, step_t, step_b: device address minus host address of these arrays. */
+/* is_fetched: the device reads all systems of a job from the caller's memory.  is_returned: it
+ * writes all steps to the caller's memory.  numbers, step_t, step_b: device address minus host
+ * address of the arrays of systems, of the steps of rows and of the steps of borders. */
 struct subbatch_mapping {
   int is_fetched, is_returned;
   ptrdiff_t numbers, step_t, step_b;
@@ -35,8 +36,9 @@ enum { LOT_SIDES = 3 };
 
 struct arrow_subbatch {
   cudaStream_t stream;
-  /* Launches on different sides run at the same time, so that one uses what the end of another
-   * leaves idle.  The last event marks where the sides begin. */
+  /* Launches on different sides run at the same time, so that one uses the multiprocessors that the
+   * end of another leaves idle.  events[i] marks the end of side i; the last event marks where the
+   * sides begin. */
   cudaStream_t sides[LOT_SIDES];
   cudaEvent_t events[LOT_SIDES + 1];
   cudaEvent_t fetched; /* all systems are on the device */
@@ -56,15 +58,16 @@ struct arrow_subbatch {
 int subbatch_open(struct arrow_subbatch *subbatch);
 void subbatch_close(struct arrow_subbatch *subbatch);
 
-/* Reserve memory for a sub-batch; ERR_MEMORY.  Release the memory of one that is not in use. */
+/* subbatch_reserve(): reserve memory for a sub-batch; ERR_MEMORY.  subbatch_release(): release the
+ * memory of a sub-batch that is not in use. */
 int subbatch_reserve(struct cuda_state *s, struct arrow_subbatch *subbatch,
                      const struct subbatch_room *room);
 void subbatch_release(struct arrow_subbatch *subbatch);
 
-/* begin: an empty sub-batch for at most `systems` of a job.  add: one system; `with` is the size
- * after it.  start: copy all to the device, solve, and copy back.  Systems are fetched after those
- * of `last`, the sub-batch that was started before (NULL: none), because two that share the bus
- * would both come later. */
+/* begin: make it an empty sub-batch for at most `systems` systems of a job.  add: add one system;
+ * `with` is the size after that.  start: copy all to the device, solve, and copy back.  `last` is
+ * the sub-batch that was started before; NULL: none.  Systems are fetched after those of `last`,
+ * because two fetches that share the bus would both end later. */
 int subbatch_begin(struct arrow_subbatch *subbatch, struct arrow_job *job, gidx systems,
                    const struct subbatch_mapping *mapping);
 void subbatch_add(struct arrow_subbatch *subbatch, const struct subbatch_need *need, gidx item,
@@ -72,16 +75,16 @@ void subbatch_add(struct arrow_subbatch *subbatch, const struct subbatch_need *n
 int subbatch_start(struct device *dev, struct arrow_subbatch *subbatch,
                    const struct arrow_subbatch *last);
 
-/* Wait for a sub-batch, and write the steps and outcomes of its systems, except of those that
- * failed: their items are appended to failed[*count ..], and *count grows. */
+/* Wait for a sub-batch, and write the steps and outcomes of its systems.  For systems that failed,
+ * it writes nothing and appends their items to failed[*count ..]; *count grows. */
 int subbatch_finish(struct arrow_subbatch *subbatch, gidx *failed, gidx *count);
 
 /* After a failure: wait until all work of the sub-batch has ended. */
 void subbatch_wait(struct arrow_subbatch *subbatch);
 
-/* Run the kernels twice more on the systems that are there, and measure the second run.  It is
- * queued while the first one runs, as in a job, so that launch latency is not measured, unless the
- * first run ends sooner. */
+/* Run the kernels twice more on the systems that are on the device, and measure the second run.
+ * Its launches are queued while the first run works, as in a job.  So launch latency is not
+ * measured, unless the first run ends before that. */
 int subbatch_measure(struct device *dev, struct arrow_subbatch *subbatch, double *seconds);
 
 #endif

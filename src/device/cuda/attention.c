@@ -34,7 +34,7 @@ struct range {
 };
 
 struct launch {
-  gidx sequence, sequences; /* its first one in the list of the plan, and their number */
+  gidx sequence, sequences; /* first sequence in the list of the plan; number of sequences */
   gidx parts;
   struct range ranges[MAX_FEW_FORMS + 1];
   int n_ranges;
@@ -46,7 +46,7 @@ struct attend_state {
   int is_open;
   struct attention_args args; /* without the buffers of a job and the numbers of a launch */
   struct launch *launches;
-  gidx n_launches, n_sequences, n_tasks, n_tiles, parts; /* tiles, parts: the most of a launch */
+  gidx n_launches, n_sequences, n_tasks, n_tiles, parts; /* tiles, parts: largest for a launch */
   struct softmax_sequence *sequences;                    /* for all launches, as are tasks */
   struct softmax_task *tasks;
   struct cuda_work table, sequence, task, done, part_m, part_l, part;
@@ -54,14 +54,14 @@ struct attend_state {
   struct arena arena;
 };
 
-/* The positions that query i of a sequence's queries sees: *from .. *end - 1. */
+/* Query i of a sequence sees the positions *from .. *end - 1. */
 static void seen(const struct attend_state *s, const struct softmax_sequence *q, gidx i, gidx *from,
                  gidx *end)
 {
   attention_seen(&s->attention, q->at + i, q->n_kv, from, end);
 }
 
-/* The positions that any of the queries first .. last sees; both ends ascend with the query. */
+/* Queries first .. last see only positions *from .. *end - 1; both bounds ascend with the query. */
 static void seen_all(const struct attend_state *s, const struct softmax_sequence *q, gidx first,
                      gidx last, gidx *from, gidx *end)
 {
@@ -89,7 +89,8 @@ static gidx tiles_of(const struct attend_state *s, const struct softmax_sequence
   return few_of(s, q) ? 1 : ceil_div((gidx)q->n_q * group_of(s), TILE_ROWS);
 }
 
-/* *first, *count <- the shards that the rows of a tile see; one shard if they see nothing. */
+/* The rows of a tile see only positions *from .. *end - 1.  *first, *count <- the shards of these;
+ * one shard if they see nothing. */
 static void tile_shards(const struct attend_state *s, const struct softmax_sequence *q, gidx tile,
                         gidx *from, gidx *end, gidx *first, gidx *count)
 {
@@ -141,7 +142,8 @@ static gidx tasks_list(const struct attend_state *s, gidx number, gidx *tile, st
   return n;
 }
 
-/* Queries first .. first + n - 1 of sequence i of a plan; *parts grows by theirs. */
+/* Queries first .. first + n - 1 of sequence i of a plan.  *parts grows by their number of partial
+ * sums. */
 static struct softmax_sequence sequence_make(const struct attend_state *s,
                                              const struct attend_plan *p, gidx i, gidx first,
                                              gidx n, gidx *parts)
@@ -180,7 +182,7 @@ static gidx queries_fit(const struct attend_state *s, const struct attend_plan *
   return n >= tile ? n / tile * tile : parts ? 0 : imax(n, 1);
 }
 
-/* Divide sequences into launches; without arrays, only count them. */
+/* Divide sequences into launches.  While the arrays of s are NULL, only count them. */
 static void launches_make(struct attend_state *s, const struct attend_plan *p)
 {
   struct launch now = {0};
@@ -206,7 +208,7 @@ static void launches_make(struct attend_state *s, const struct attend_plan *p)
   s->n_sequences = sequences;
 }
 
-/* Sort the tasks of a launch into place from `at` on; *tiles <- its number of tiles. */
+/* s->tasks from index `at` on <- the sorted tasks of a launch; *tiles <- its number of tiles. */
 static void launch_rank(struct attend_state *s, struct launch *l, gidx at, gidx *tiles,
                         struct ranked *ranked)
 {
@@ -274,7 +276,7 @@ static int tables_put(struct attend_state *s, struct cuda_state *c, const struct
   return cuda_finish(c);
 }
 
-/* The window, as an int; 0 if it is so large that it limits nothing. */
+/* The attention window as an int; 0: no window, or one so large that it limits nothing. */
 static int window_of(const struct attend_plan *p)
 {
   gidx most = 0;
@@ -358,8 +360,8 @@ void cuda_attend_close(struct attend *w)
   free(s);
 }
 
-/* About the time of `count` blocks: the rounds they need with `blocks` per multiprocessor, times
- * `blocks`. */
+/* A measure of the time that `count` blocks take: with `blocks` of them on a multiprocessor at a
+ * time, the number of rounds times `blocks`. */
 static gidx rounds_length(const struct cuda_state *c, gidx count, gidx blocks)
 {
   return ceil_div(count, blocks * c->sizes.multiprocessors) * blocks;
@@ -370,9 +372,9 @@ struct few_form {
   int stages, shared;
 };
 
-/* If the last round of blocks would be nearly empty, a larger amount of shared memory per block
- * makes a multiprocessor take one block less, so that the rounds are full.  If tasks are few,
- * blocks have more stages: then no other block computes while one waits for its copies. */
+/* If the last round of blocks would be nearly empty, a block is given more shared memory than it
+ * needs.  A multiprocessor then takes one block less, and the rounds are full.  If tasks are few,
+ * blocks have more stages, because no other block computes while one waits for its copies. */
 static struct few_form few_form_of(const struct cuda_state *c, const struct attend_state *s,
                                    const struct range *r)
 {

@@ -24,7 +24,7 @@ struct header {
 };
 static const char magic[24] = "sagitta kernel 2\n";
 
-/* path <- the file for a key's digest; creates the folder.  Returns 0 if there is none. */
+/* path <- the file for a key's digest; creates the folder.  Returns 0 if there is no folder. */
 static int entry_path(const unsigned char *digest, char *path, size_t capacity)
 {
   const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -41,7 +41,8 @@ static int entry_path(const unsigned char *digest, char *path, size_t capacity)
   return 1;
 }
 
-/* *head, without the image, and path <- those of a key.  Returns 1, or 0 if there is no folder. */
+/* *head, path <- the header of a key's file, without the image, and its path.  Returns 0 if there
+ * is no folder, otherwise 1. */
 static int entry_of(const char *key, struct header *head, char *path, size_t capacity)
 {
   *head = (struct header){.image_size = 0};

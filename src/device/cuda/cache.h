@@ -12,11 +12,11 @@ struct kernel_image {
   size_t size;
 };
 
-/* *image <- what the cache has for a key, a text that names everything on which the image depends.
- * Returns 1 when it was found and is intact. */
+/* *image <- the image that the cache has for a key.  The key is a text that names everything on
+ * which the image depends.  Returns 1 if the image was found and is intact, otherwise 0. */
 int cache_find(const char *key, struct kernel_image *image);
 
-/* Failures are only logged: a cache is not needed. */
+/* Failures are only logged, because programs work without the cache. */
 void cache_store(const char *key, const struct kernel_image *image);
 
 #endif

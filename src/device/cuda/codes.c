@@ -7,7 +7,7 @@
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
 
-enum { WARPS_A_MULTIPROCESSOR = 32 }; /* twice what runs at a time */
+enum { WARPS_A_MULTIPROCESSOR = 32 }; /* twice as many as run at a time */
 
 gidx cuda_codes_state_bytes(idx vectors, real rho, int nonnegative)
 {
@@ -64,8 +64,7 @@ static int rows_solve(struct device *dev, struct codes_args *a)
   return cuda_launch(dev, &codes);
 }
 
-/* For a job whose caller brings no states although its rows need them: states for some rows at a
- * time. */
+/* States for some rows at a time, for a job that needs states although its caller gives none. */
 struct own_states {
   struct codes_args all;
   idx rows; /* rows of codes at a time; written */
@@ -81,7 +80,7 @@ static int states_alloc(struct device *dev, struct own_states *own)
   return cuda_reserve(s, &s->work.states, own->rows * bytes);
 }
 
-/* This may change the plan, unless the job's atoms are in memory that the plan has allocated. */
+/* This may make a new plan, unless the job's atoms are in memory of the plan. */
 static int states_prepare(struct device *dev, const struct codes_job *job, struct own_states *own)
 {
   const struct cuda_state *s = dev->state;

@@ -6,7 +6,7 @@
  * matrices have one more, for panels.  Operations have ended when they return, except put_tile,
  * place, and those whose headers say otherwise; later work on the stream waits for them.
  *
- * Each file calls only files below it in this list, and each header includes only what is below it:
+ * Each file calls only files below it in this list, and each header includes only headers below it:
  *
  *     open                  life cycle, table of operations
  *     route                 a job of routing: windows of the dictionary, launches of rows
@@ -18,7 +18,7 @@
  *     normal                the normal equations of all atoms, and their descent
  *     joint                 the matrix S of all rows
  *     dense                 large dense matrices
- *     train                 the parts of a training step that are not below
+ *     train                 the other parts of a training step
  *     train_batch train_nested  codes of whole batches; nested widths, bias before the encoder
  *     train_codes           codes of rows
  *     triad                 products, gradients and steps of training
@@ -32,7 +32,7 @@
  *     screen_launch exact   the filter's kernels; a launch of the direct kernels
  *     dictionary            the window: the part of the dictionary that is on the device
  *     upload                copies of large host arrays
- *     memory                buffers, copies, workspaces, and what the plan says
+ *     memory                buffers, copies, workspaces, and carrying out the plan
  *     load                  kernels on the device, and their launch
  *     cuda                  this state, failures
  *     jit cache kernels plan    without a GPU: compile, keep and name kernels; plan the memory */
@@ -57,7 +57,7 @@ struct cuda_kernel {
   struct kernel_recipe recipe;
   cudaLibrary_t library;
   cudaKernel_t kernel;
-  int shared; /* bytes of dynamic shared memory that were allowed */
+  int shared; /* the largest dynamic shared memory of its launches so far, in bytes */
 };
 
 enum { MAX_CUDA_KERNELS = 2048 }; /* systems of mixed shapes need many */
@@ -89,7 +89,7 @@ struct cuda_screen {
   int is_on, is_automatic; /* automatic: turned off when it does not pay */
   int is_tried;            /* the trial of the matrix unit ran; if it failed, is_on = 0 */
   double gamma;            /* (C.8) */
-  idx first, filled;       /* slots that are in the fp16 tiles now */
+  idx first, filled;       /* the first slot that is in the fp16 tiles, and their number */
   idx turn;                /* stride that gives the order of slots in the tiles */
   cudaEvent_t marks[SCREEN_LEFT + 1]; /* between the stages */
 };
@@ -98,7 +98,7 @@ struct cuda_screen {
 struct cuda_upload {
   void *part[4];
   cudaEvent_t sent[4]; /* the copy from this part to the GPU has ended */
-  int turn;            /* the part that is used next */
+  int turn;            /* the part that was used last */
 };
 
 /* Page-locked memory of the caller, with its host and device addresses. */
@@ -119,17 +119,17 @@ struct cuda_state {
   cudaStream_t stream, copies, sums, exchanges;
   cudaEvent_t computed;                    /* exchanges wait for it */
   cudaEvent_t exchanged[DEVICE_EXCHANGES]; /* one for each recent turn */
-  pthread_mutex_t loading;                 /* loads of kernels, which several threads launch */
+  pthread_mutex_t loading;                 /* for loads of kernels: several threads launch */
   struct cuda_kernel kernels[MAX_CUDA_KERNELS];
   int n_kernels;
   struct plan_sizes sizes;
   struct cuda_plan plan;     /* window = 0: not made yet, since there is no dictionary */
-  int shortages;             /* allocations that the plan had counted on and that failed */
+  int shortages;             /* times that the plan was made again after a failed allocation */
   struct cuda_piece *pieces; /* owned, in order of slots */
   int n_pieces, pieces_capacity;
   int ascending;                   /* 1: global numbers ascend with slots */
   idx tile;                        /* atoms per packed tile; 0: nothing is packed */
-  idx window_first, window_filled; /* first slot of the window, and how many are on the device */
+  idx window_first, window_filled; /* first slot of the window; number of slots on the device */
   struct cuda_screen screen;
   struct cuda_upload upload;
   struct cuda_pin pins[CUDA_PINS];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The factor is made in panels of FACTOR_WIDTH columns: one product applies the columns before a
- * panel to it, then dense_factor finishes it.  FACTOR_OUTER finished columns are applied together
- * to everything on their right: on the stream of panels to the next FACTOR_OUTER columns, and at
- * the same time on the computing stream to the others.  The inverse goes down by blocks of rows in
- * the same way.  No launch waits for the host. */
+ * The factor is made in panels of FACTOR_WIDTH columns.  One product applies earlier columns to a
+ * panel, and then dense_factor finishes the panel.  Up to FACTOR_OUTER finished columns are applied
+ * together to all columns on their right: on the stream of panels to the columns that come next,
+ * and at the same time on the computing stream to all others.  The inverse is made in the same way,
+ * from the first block of rows to the last.  No launch waits for the host. */
 #include "device/cuda/dense.h"
 
 #include <limits.h>
@@ -14,10 +14,10 @@
 #include "base/status.h"
 #include "device/cuda/load.h"
 
-enum { THREADS = 256 }; /* where the number does not matter */
+enum { THREADS = 256 }; /* of a block, for kernels whose speed hardly depends on it */
 
 struct dense_state {
-  struct buffer work; /* device: columns of a factor that is inverted; the diagonal of a new one */
+  struct buffer work;   /* columns of a factor that is inverted; diagonal blocks of a new factor */
   struct buffer pivots; /* [max_n] */
   struct buffer good;   /* int */
   cudaStream_t panels;
@@ -194,8 +194,8 @@ int cuda_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx
   return OK;
 }
 
-/* Rows begin .. end - 1 of an inverse.  Their columns of the factor have been moved to `work`, and
- * unit vectors stand in their place. */
+/* Rows begin .. end - 1 of an inverse.  The columns begin .. end - 1 of the factor have been moved
+ * to `work`, and unit vectors stand in their place. */
 struct rows_block {
   real *z, *work;
   gidx stride, work_stride;

@@ -99,7 +99,7 @@ static int atoms_pack(struct device *dev, const float *atoms, idx count, idx fir
   return numbers_put(s, count, first, to);
 }
 
-/* Copy the atoms of the window that pieces have and the device lacks. */
+/* Copy the atoms of the window that are not on the device yet, as far as pieces have them. */
 static int window_fill(struct device *dev)
 {
   struct cuda_state *s = dev->state;
@@ -175,7 +175,7 @@ void cuda_dictionary_free(struct device *dev)
   s->window_first = s->window_filled = s->screen.filled = 0;
 }
 
-/* The frames of the filter, if they are all atoms put so far, without padding. */
+/* *view <- the frames of the filter, if these are all atoms put so far and have no padding. */
 int cuda_atoms(struct device *dev, struct buffer *view)
 {
   const struct cuda_state *s = dev->state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The dictionary on a GPU: packed once and resident, or, if it does not fit, one window after
- * another.
+ * The dictionary on a GPU.  It is packed once and stays there.  If it does not fit, one window of
+ * it is packed after another.
  *
  * Floor: device.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A job takes the windows of the matrix one after another (mostly there is one), and each window in
- * launches of some rows.  The values (scores) of a launch stay on the GPU.  The entries among them
- * are placed in pieces that fit in memory, and copied to the host, which computes codes and merges
- * windows. */
+ * A job takes the windows of the matrix one after another (mostly there is only one), and each
+ * window in launches of some rows.  The values (scores) of a launch stay on the GPU.  A value that
+ * is in a support is an entry.  Entries are placed in pieces that fit in memory, and copied to the
+ * host, which computes codes and merges windows. */
 #include "device/cuda/encoder.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ struct encoder_launch {
   int no_memory;        /* 1: the host ran out of memory */
 };
 
-/* bias, scale and floor of the window's atoms.  Those of padding never make an entry. */
+/* bias, scale and floor of the window's atoms.  With the floor of padding no value is an entry. */
 static void vectors_fill(const struct encoder *e, idx slot, idx slots, idx stride, float *all)
 {
   float *bias = all, *scale = bias + stride, *floor = scale + stride;
@@ -216,7 +216,7 @@ static int window_run(struct encoder_launch *t, idx *slots)
   return OK;
 }
 
-/* The entries of the first window become those of the job. */
+/* The entries of the first window become the entries of the job. */
 static void window_take(struct encoder_launch *t)
 {
   struct entry_list other = *t->job->found;
@@ -245,8 +245,7 @@ static int job_run(struct encoder_launch *t)
   return OK;
 }
 
-/* Find the lowest row with a score, or else a code, that is not finite.  All rows up to that of the
- * bad score have all their entries. */
+/* job->bad <- as encoder.h says.  All rows up to that of the bad score have all their entries. */
 static void bad_find(const struct encoder_launch *t)
 {
   struct encoder_job *job = t->job;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A launch of routing on a GPU: some rows of a job over the window that is on the device; and the
- * direct kernels, which do it without the filter.
+ * A launch of routing on a GPU takes some rows of a job over the window that is on the device.  The
+ * direct kernels do it without the certified filter.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_EXACT_H
@@ -17,7 +17,7 @@ struct route_launch {
   idx first, n;           /* rows first .. first + n - 1 of the job */
   idx slot, slots;        /* the window: its first slot, and its number of slots */
   const idx *excluded;    /* on the device: exclusions from row `first` on; NULL: none */
-  const int *row_of;      /* on the device: if not NULL, rows first + row_of[0 .. n - 1] instead */
+  const int *row_of;      /* on the device; if not NULL, the rows are first + row_of[0 .. n - 1] */
   struct candidate *out;  /* on the device, [n][top_k]; with row_of, indexed by row_of[] */
   unsigned long long bad; /* as in struct route_args */
 };

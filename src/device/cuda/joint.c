@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct joint_offsets) == sizeof(struct row_offsets) &&
                    offsetof(struct joint_offsets, vector) == offsetof(struct row_offsets, vector),
                "rows are read as the CPU lays them out");
 
-/* The state of this backend; `rows` has that of the CPU backend. */
+/* The state of this backend; `rows` has the state of the CPU backend. */
 struct cuda_joint {
   struct device cpu;
   struct joint_work rows;
@@ -133,7 +133,7 @@ static int batch_put(struct joint_work *w, const struct joint_state *rows, struc
   return piece_put(w, b, rows->list_at, entries, sizeof(idx), &a->list_at);
 }
 
-/* Copy what all batches need to the device, over E. */
+/* Copy the arrays that all batches need to the device.  They overwrite E. */
 static int resident_put(struct joint_work *w, const struct joint_state *rows, struct joint_args *a)
 {
   struct cuda_joint *s = joint_of(w);

@@ -155,9 +155,9 @@ struct kernel_shape {
   int tiles, whole;           /* of triad_product_form(); training: all tiles are whole */
   int teams;                  /* products of training: whole tiles are shared by teams of blocks */
   int large;                  /* of descend_stages(), product_form_of() */
-  int deep_a, deep_b, narrow; /* of product_form_of(); the first two also in training */
+  int deep_a, deep_b, narrow; /* of product_form_of(); training also uses deep_a and deep_b */
   int stored;                 /* matrix unit: operands are stored in its precision */
-  int wgmma, sample;          /* of screen_form_of(); the first also of tensor_form_of() */
+  int wgmma, sample;          /* of screen_form_of(); wgmma is also that of tensor_form_of() */
   int precision;              /* matrix unit: TENSOR_BF16 and so on */
   int test_hooks;             /* certified filter: for tests that weaken its proof */
   int positive;               /* route and screen: values are the positive parts of scores (N.2) */
@@ -174,7 +174,7 @@ struct kernel_shape {
   struct mixer_form mixer;
 };
 
-/* The shape of the kernels of codes for rows of so many vectors. */
+/* The shape of the kernels of codes, for rows of `vectors` vectors. */
 struct kernel_shape codes_shape(int architecture, idx vectors);
 
 enum { MAX_DEFINES = 12, MAX_DEFINE = 40 };

@@ -114,7 +114,7 @@ int cuda_clusters(struct device *dev, const struct cuda_launch *l, int *clusters
   return OK;
 }
 
-/* Kernels that the job will launch, or probably will. */
+/* Kernels that jobs will launch, or will probably launch. */
 struct likely {
   struct kernel_recipe recipes[KERNELS + 2];
   int count;
@@ -183,7 +183,7 @@ int cuda_prepare(struct device *dev)
   if (s->options.top_k == 0) return OK;
   likely_list(s, &list);
   TRY(cuda_load(dev, list.recipes, list.count));
-  /* The trial takes no time of its own where the job waits for the dictionary, as it does without
-   * an encoder. */
+  /* Without an encoder the job waits for the dictionary now, so the trial takes no additional
+   * time. */
   return s->options.encoder ? OK : cuda_screen_try(dev);
 }

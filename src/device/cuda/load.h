@@ -16,7 +16,7 @@ struct cuda_launch {
   int cluster;  /* blocks of a cluster, compute capability 9.0 and newer; 0: no clusters */
   int shared;   /* bytes of dynamic shared memory */
   int is_dense; /* 1: prefer shared memory to L1 cache, so that more blocks fit */
-  int is_early; /* 1: may begin before the launch in front of it ends, 9.0 and newer */
+  int is_early; /* 1: may begin before the previous launch ends, 9.0 and newer */
   void *arguments;
   cudaStream_t stream; /* NULL: the computing stream */
 };
@@ -25,8 +25,8 @@ int cuda_launch(struct device *dev, const struct cuda_launch *launch);
 /* *clusters <- the number of clusters of this launch that the GPU can hold at a time. */
 int cuda_clusters(struct device *dev, const struct cuda_launch *launch, int *clusters);
 
-/* Load kernels that are not loaded yet; threads compile in parallel.  For one that cannot be
- * compiled, the later launch reports the error. */
+/* Load kernels that are not loaded yet; threads compile in parallel.  If a kernel cannot be
+ * compiled, its first launch reports the error. */
 int cuda_load(struct device *dev, const struct kernel_recipe *recipes, int count);
 
 /* Load the kernels that jobs with the device's options are likely to launch. */

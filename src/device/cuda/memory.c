@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory that the plan counts on but has not allocated yet is never given to others. */
+ * The plan counts on memory that is not allocated yet.  cuda_bytes_available() leaves it out, so
+ * buffer_wrap_spare() never takes it. */
 #include "device/cuda/memory.h"
 
 #include <pthread.h>
@@ -46,7 +47,7 @@ void cuda_release(struct cuda_work *w)
   *w = (struct cuda_work){0};
 }
 
-/* *bytes <- free bytes for the plan and everything else.  A fraction of all memory is left free,
+/* *bytes <- the free bytes without a reserve, which is a fraction of all memory.  The reserve is
  * for buffers that jobs allocate later, such as tables of fetched atoms. */
 static int bytes_free(const struct cuda_state *s, gidx *bytes)
 {
@@ -109,8 +110,9 @@ static void works_release(struct cuda_state *s)
   s->tile = s->window_first = s->window_filled = s->screen.filled = 0;
 }
 
-/* Free everything and make a new plan.  From the second time on, it gets at most half of the bytes
- * of the last plan, so that this ends even if the reported free memory is wrong. */
+/* Free all planned memory and make a new plan.  From the second time on, the new plan gets at most
+ * half of the bytes of the last one, so that this ends even if the reported free memory is
+ * wrong. */
 static int plan_again(struct device *dev, gidx others)
 {
   struct cuda_state *s = dev->state;
@@ -211,7 +213,7 @@ void cuda_pin(struct device *dev, void *host, gidx bytes)
   if (cudaHostGetDevicePointer(&device, host, 0))
     cudaGetLastError();
   else
-    pin_add(s, (struct cuda_pin){host, device, bytes}); /* if the list is full, it is only pinned */
+    pin_add(s, (struct cuda_pin){host, device, bytes}); /* a full list keeps no address */
 }
 
 void cuda_unpin(struct device *dev, void *host)

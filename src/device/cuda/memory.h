@@ -14,17 +14,17 @@ int cuda_plan(struct device *dev);
  *     do status = work(); while (cuda_replan(dev, others, &status));
  *
  * The plan cannot know that another process takes memory after the plan was made, or that a job
- * needs more buffers than were allowed for.  So if an allocation failed, this function frees all
- * planned memory, makes a plan from what is left, and returns 1.  The work must then start again,
- * and bring what it needs of the window again.  No other place retries.  Otherwise it returns 0,
- * and *status is that of the work, or ERR_MEMORY if no plan fits. */
+ * needs more buffers than were allowed for.  So if *status is ERR_MEMORY, this function frees all
+ * planned memory, makes a plan from the memory that is then free, and returns 1.  The work must
+ * then start again, and bring its window to the device again.  Otherwise the function returns 0.
+ * *status is then the status of the work, or ERR_MEMORY if no plan fits. */
 int cuda_replan(struct device *dev, gidx others, int *status);
 
 /* Stop using the certified filter, and free its memory. */
 void cuda_screen_stop(struct cuda_state *s);
 
-/* Give a workspace at least this many bytes; if it grows, its contents are lost.  ERR_MEMORY with
- * the numbers. */
+/* Give a workspace at least this many bytes; if it grows, its contents are lost.  ERR_MEMORY; the
+ * message has the numbers. */
 int cuda_reserve(struct cuda_state *s, struct cuda_work *w, gidx bytes);
 void cuda_release(struct cuda_work *w);
 

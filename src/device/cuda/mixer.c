@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A run is three launches: the convolution of all channels; norms and decays; the states.  If
- * another sequence writes a slot that a sequence reads, a copy of the slot comes first.  Without
- * fusion all states are copied to scratch first and back at the end.  The tables of sequences stay
- * on the GPU while the slots of calls stay the same. */
+ * A run is three launches: the convolution of all channels; norms and decays; the steps of the
+ * states.  If another sequence writes a slot that a sequence reads, the slot is copied first.  With
+ * job->unfused all states are copied to scratch first, and back at the end.  The tables of
+ * sequences stay on the GPU while sequences and slots of calls stay the same. */
 #include "device/cuda/mixer.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ struct mixer_state {
   gidx parts_at;
   struct moves in, out; /* to scratch, and back from it */
   int longest;          /* tokens of the longest sequence */
-  gidx long_ones;       /* number of sequences that have at least half as many */
+  gidx long_ones;       /* number of sequences of at least half as many tokens */
   struct cuda_work table, y, q, k, decay, s, taps;
 };
 
@@ -190,7 +190,7 @@ static int tables_make(struct mixer *w, const struct mixer_job *job)
   return status;
 }
 
-/* Reserve space for rows of q, k and v, and for states that are copied. */
+/* Reserve space for the prepared rows, and for states that are copied. */
 static int works_reserve(struct mixer *w, const struct mixer_job *job)
 {
   struct mixer_state *s = w->state;
@@ -319,7 +319,8 @@ static int step_run(const struct mixer *w, const struct mixer_job *job)
       .name = KERNEL_MIXER_STEP,
       .shape = {.head_d = m->d, .head_dv = m->dv, .by_column = m->by_column, .mixer = f},
       .shared = mixer_shared_bytes(m->d, m->by_column, f.columns, f.threads, f.chunk),
-      /* It reads states first, so the launch in front of it must have waited for all others. */
+      /* It reads states before it waits.  So the launch in front of it must be norm_run(), which
+       * waits for all earlier ones. */
       .is_early = !job->is_prepared && job->start[job->slots.sequences] > 0,
       .arguments = &a};
   gidx blocks = job->count * ceil_div(m->dv, mixer_width(f.columns, f.threads));

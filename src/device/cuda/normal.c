@@ -11,7 +11,7 @@
 _Static_assert((int)DESCEND_ATOMS == (int)NORMAL_BLOCK,
                "the block of atoms is a part of the result");
 
-enum { THREADS = 256, BLOCKS = 1 << 12 }; /* where the number does not matter */
+enum { THREADS = 256, BLOCKS = 1 << 12 }; /* for kernels whose speed hardly depends on them */
 
 gidx cuda_normal_bytes(idx n, idx s, idx k, idx columns)
 {

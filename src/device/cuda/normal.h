@@ -7,8 +7,8 @@
 
 #include "device/cuda/cuda.h"
 
-/* Sort the entries of a->n rows by atom (or by another start): a has slots, codes, n, s, k and the
- * arrays that are written. */
+/* Sort the entries of a->n rows by atom, then by row.  The caller sets slots, codes, n, s, k, the
+ * chunks, and the arrays that are written. */
 struct normal_args;
 int cuda_entries_index(struct device *dev, struct normal_args *a);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * NVRTC, opened when the first kernel is compiled.  In a program that is linked with it, relocating
- * that library takes longer than everything else in front of main(), for each command and each
- * rank. */
+ * NVRTC is opened when the first kernel is compiled.  If the program were linked with it, every
+ * command and every rank would relocate that library before main(), which takes longer than
+ * everything else there. */
 #include "device/cuda/nvrtc.h"
 
 #include <cuda_runtime_api.h>

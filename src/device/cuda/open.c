@@ -149,7 +149,7 @@ static int cuda_wait(struct device *dev)
   return cuda_finish(dev->state);
 }
 
-/* preprocess_run() works on the stream of copies, so that waits too. */
+/* preprocess_run() works on the stream of copies, so this stream waits too. */
 static int cuda_follow(struct device *dev, void *stream)
 {
   struct cuda_state *s = dev->state;

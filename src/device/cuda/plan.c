@@ -12,7 +12,7 @@
 #include "device/joint.h"
 #include "model/route.h"
 
-enum { ROWS_UNKNOWN = 1 << 14 };          /* planned for if the rows of a job are not known */
+enum { ROWS_UNKNOWN = 1 << 14 };          /* rows of a job, if their number is not known */
 enum { MIN_LIST = 256, MAX_LIST = 2048 }; /* lengths of a row's list in the filter */
 enum { PAIRS_BESIDE = 96, MAX_PAIRS = 1 << 30 };
 enum { STAGING_ATOMS = 1 << 20 }; /* since a grid of pack.cu covers at most 65,535 x 32 */
@@ -20,11 +20,11 @@ static const gidx STAGING_BYTES = 64 << 20;
 enum { ENCODER_ENTRIES = 1 << 20 };
 static const gidx VALUES_BYTES = 1ll << 30; /* of a launch of an encoder, unless one row has more */
 static const gidx STATES_BYTES = 1ll << 30; /* of codes at a time, unless one row needs more */
-/* The sample has this many times the square root of the number of frames.  There, the cost of a
- * larger sample about equals what shorter lists save. */
+/* The size of the sample is this number times the square root of the number of frames.  Beyond it,
+ * a larger sample costs more than shorter lists save. */
 #define SCREEN_SAMPLED 11.3
-/* With at least this many columns the sample's sizes are kept, unless they are more than the
- * numbers of the row.  Writing and reading them is then faster than multiplying again. */
+/* With at least this many columns the sizes of the sample are kept, unless they are more than the
+ * columns.  Writing and reading them is then faster than multiplying again. */
 enum { SIZES_COLUMNS = 1280 };
 /* The fraction of rows for which the threshold estimate may be too high. */
 #define ESTIMATE_FAILS 2e-6
@@ -39,8 +39,8 @@ static struct route_form form_of(const struct plan_sizes *z, idx top_k)
   return route_form_of(z->bulk, z->d, top_k);
 }
 
-/* The smallest rank such that hardly any row has at least so many of its best atoms in the sample,
- * by Poisson's law. */
+/* The smallest rank r such that a row has r or more of its best atoms in the sample with
+ * probability at most ESTIMATE_FAILS, by Poisson's law. */
 static int rank_of(double expected)
 {
   double term = exp(-expected), below = term;
@@ -198,7 +198,7 @@ gidx plan_state_bytes(idx vectors, real rho, int nonnegative)
   return nonnegative ? nonnegative_state_bytes(vectors) : codes_state_bytes(vectors, rho);
 }
 
-/* Bytes of a row's state; 0 if all is done in shared memory. */
+/* Bytes of a row's state; 0 if the state is in shared memory. */
 static gidx state_bytes(const struct plan_sizes *z)
 {
   idx vectors = z->support * z->d;

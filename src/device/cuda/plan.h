@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How the memory of a GPU is used.  Only this file decides it, from sizes.
+ * How the memory of a GPU is used.  plan.c decides this from sizes alone.
  *
  * Floor: device.  Arithmetic on the host: needs neither CUDA nor a GPU.
  *
@@ -32,8 +32,8 @@ struct plan_sizes {
   int encoder;           /* 1: an encoder_job will come; d = 1 */
 };
 
-/* A ledger in bytes.  `total` is the sum, or what the trial of the matrix unit needs if that is
- * more; the trial runs, and frees its memory, before any launch. */
+/* Numbers of atoms and rows, and bytes.  `total` is the sum of all bytes.  A launch counts at least
+ * the bytes of the trial of the matrix unit, which frees its memory before any launch. */
 struct cuda_plan {
   int screen;                    /* 1: the certified filter is used */
   idx tile;                      /* atoms of a packed tile */
@@ -53,16 +53,16 @@ struct cuda_plan {
 /* The sizes that follow from options.  Facts about the GPU, and the filter, are zeros. */
 struct plan_sizes plan_sizes_of(const struct device_options *o);
 
-/* Operation `forms_bytes` of the table, if memory is not short: the window for both ways of
- * routing, a copy of the atoms for codes unless the filter has their frames as they were put, and a
- * launch of an encoder.  Assumes a GPU with bulk copies and wgmma, and that the filter is used
- * unless it is off. */
+/* Operation `forms_bytes` of the table.  The bytes are those of the window for both ways of
+ * routing, of a copy of the atoms for codes, and of a launch of an encoder.  No copy is counted if
+ * the filter has the frames as they were put.  Assumes that memory is not short, a GPU with bulk
+ * copies and wgmma, and that the filter is used unless it is off. */
 int plan_forms_bytes(const struct device_options *o, gidx *bytes);
 
 /* *plan <- the best plan of at most `free` bytes.  ERR_MEMORY if even the smallest does not fit. */
 int plan_make(const struct plan_sizes *z, gidx free, struct cuda_plan *plan);
 
-/* Take the filter, which is not used any more, out of the plan. */
+/* Take the filter out of the plan, because it is no longer used. */
 void plan_drop_filter(const struct plan_sizes *z, struct cuda_plan *plan);
 
 /* The numbers of a route_job on which the memory of a launch depends. */
@@ -71,8 +71,7 @@ struct plan_route {
   idx slots;    /* atoms of the window */
   idx excluded; /* atoms that a row excludes, at most */
 };
-/* Bytes of a launch of `rows` rows: for the direct kernels, and what the filter needs in
- * addition. */
+/* Bytes of a launch of `rows` rows: for the direct kernels; in addition, for the filter. */
 gidx plan_exact_bytes(const struct plan_sizes *z, const struct plan_route *r, idx rows);
 gidx plan_screen_bytes(const struct plan_sizes *z, const struct plan_route *r, idx rows);
 /* The most rows of a job that a launch within the plan may have; at least ROUTE_ROWS. */
@@ -84,23 +83,24 @@ idx plan_encoder_rows(const struct cuda_plan *plan);
 /* Lay out the work arrays of such a launch, without its values, from `base` on; returns their
  * bytes. base NULL: only count.  a has stride and route.n; entries: see plan_encoder_entries(). */
 gidx plan_encoder_layout(struct encoder_args *a, gidx entries, char *base);
-/* Entries that are placed at a time; at least those of one row. */
+/* The number of entries that are placed at a time; all entries of one row fit. */
 gidx plan_encoder_entries(idx stride, idx rows);
 
 /* Bytes of the state of a row of codes. */
 gidx plan_state_bytes(idx vectors, real rho, int nonnegative);
 
-/* How many of n rows of codes may have states of `state_bytes` at a time, at least one; spare: free
- * bytes outside of the plan. */
+/* How many of n rows of codes may have states of `state_bytes` at a time; at least one.  spare: the
+ * free bytes outside of the plan. */
 idx plan_codes_rows(const struct cuda_plan *plan, gidx state_bytes, idx n, gidx spare);
 
-/* Bytes of workspace for dense matrices of n rows: columns of a factor that are set aside. */
+/* Bytes of workspace for dense matrices of n rows, for columns of a factor that are set aside. */
 gidx plan_dense_work(idx n);
 /* Operation `dense_bytes` of the table. */
 gidx plan_dense_bytes(int threads, idx panel, idx n);
 
-/* Bytes for the assembly of S, without S: what all batches share; one batch; and their sum, which
- * is operation `joint_bytes` of the table.  Their arrays are aligned. */
+/* Bytes for the assembly of S, without S: for the arrays that all batches share; for one batch; for
+ * both together (operation `joint_bytes` of the table).  Arrays are aligned to
+ * PLAN_JOINT_ALIGNED. */
 struct joint;
 enum { PLAN_JOINT_ALIGNED = 256, PLAN_JOINT_PIECES = 16 };
 gidx plan_joint_resident(const struct joint *j);
@@ -114,7 +114,7 @@ enum { PLAN_ARROW_LOTS = 3, PLAN_ARROW_LOT = 24 << 20, PLAN_ARROW_LARGEST = 1 <<
 /* Operation `arrow_bytes` of the table. */
 gidx plan_arrow_bytes(gidx largest);
 
-/* How the filter samples `frames` frames, and the length of a row's lists (doc/certified.md). */
+/* How the filter samples `frames` frames, and the length of a row's list (doc/certified.md). */
 struct plan_lists {
   idx sampled;   /* frames in the sample, the first ones of the order; 0: too few for a sample */
   int peaks_row; /* sampled sizes per row; 0: the sample is too small for so many entries */
@@ -123,7 +123,7 @@ struct plan_lists {
   int capacity;  /* of a list */
 };
 struct plan_lists plan_lists_of(int wgmma, idx d, idx p, idx top_k, idx frames);
-/* The most pairs that `rows` rows may have to rescore. */
+/* Space for pairs to rescore, for `rows` rows. */
 int plan_pairs(idx rows, idx top_k);
 
 /* Lay out the work arrays of the filter's kernels from `base` on; returns their bytes.  base NULL:

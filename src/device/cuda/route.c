@@ -15,7 +15,8 @@
 #include "device/cuda/screen.h"
 #include "device/cuda/screen_window.h"
 
-/* Replace the job's bad score by the launch's, if that is of a lower row, or atom. */
+/* Replace the job's bad score by that of the launch, if its row is lower, or its atom in the same
+ * row. */
 static void bad_note(struct route_job *job, const struct route_launch *t)
 {
   if (t->bad == ~0ull) return;
@@ -59,7 +60,7 @@ static int window_upload(struct route_launch *t)
   return s->screen.is_on ? cuda_screen_prepare(t->dev) : OK;
 }
 
-/* Set the rows of the next launch, and where its lists go in out. */
+/* Set the rows of the next launch, and where in `out` its lists are written. */
 static void launch_set(struct route_launch *t, struct candidate *out)
 {
   const struct route_job *job = t->job;
@@ -68,8 +69,8 @@ static void launch_set(struct route_launch *t, struct candidate *out)
   t->out = out + (gidx)t->first * job->top_k;
 }
 
-/* All windows, each in launches.  both: space for two lists per row, on the host, to merge those of
- * windows; NULL: there is one window, whose lists are made in place. */
+/* Route the rows over all windows, each in launches.  both: space for two lists per row, on the
+ * host, to merge the lists of windows; NULL: there is one window, whose lists are made in place. */
 static int windows_route(struct route_launch *t, struct entry *both)
 {
   struct cuda_state *s = t->dev->state;

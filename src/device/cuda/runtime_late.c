@@ -12,7 +12,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *runtime;
-static char missing[512]; /* the reason why there is none */
+static char missing[512]; /* the reason why there is no runtime */
 
 /* Open the CUDA runtime of the version of the headers.  DT_RPATH names the folders of NVIDIA's
  * wheels. */

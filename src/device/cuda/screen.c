@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rows become fp16.  A sample of the atoms gives each row a threshold estimate.  The product lists
- * the atoms whose size reaches it: among all atoms, or only among those after the sample if the
- * sizes of the sample are kept, which threshold.cu lists.  Each row's list proves the estimate, or
- * the row goes to the direct path.  Exact scores of the atoms that the bound leaves give the
- * support. */
+ * the atoms whose size reaches the estimate.  If the sizes of the sample are kept, threshold.cu
+ * lists the atoms of the sample, and the product takes only the others.  If a row's list does not
+ * prove the estimate, the row takes the direct path.  Exact scores of the atoms that the bound does
+ * not exclude give the support. */
 #include "device/cuda/screen.h"
 
 #include <string.h>
@@ -17,13 +17,14 @@
 #include "device/cuda/screen_launch.h"
 
 enum { MAX_TILE_PAIRS = 1 << 30 }; /* so that the kernel can count them */
-/* An automatic filter is turned off for good if one of MAX_LEFT rows of a large launch took the
- * direct path. */
+/* An automatic filter is turned off for good if more than one row in MAX_LEFT of a large launch
+ * took the direct path. */
 enum { MAX_LEFT = 4, LAUNCH_LARGE = 256 };
 /* rescore.cu adds only some columns at a time if the vectors are much larger than the cache and
- * pairs share them.  A piece of all vectors then has about RESCORE_BYTES, since some warps are at
- * the next one, and at least RESCORE_COLUMNS, unless these are more than RESCORE_MOST.  Rows must
- * have RESCORE_GAIN times as many columns, and lists RESCORE_GAIN entries for each vector. */
+ * pairs share them.  A piece is these columns of all vectors.  It has at most RESCORE_BYTES, since
+ * some warps are already at the next piece, but at least RESCORE_COLUMNS columns.  All columns are
+ * added at once if a piece would have more than RESCORE_MOST bytes, if rows have fewer columns than
+ * RESCORE_GAIN pieces, or if lists have fewer than RESCORE_GAIN entries for each vector. */
 enum { RESCORE_BYTES = 16 << 20, RESCORE_MOST = 32 << 20, RESCORE_COLUMNS = 64, RESCORE_GAIN = 4 };
 
 /* The arguments, without the memory of a launch. */
@@ -101,8 +102,8 @@ static int rows_estimate(struct route_launch *t, struct screen_args *a)
   return OK;
 }
 
-/* The number of columns that rescore.cu adds at a time.  Fewer than all if then the pieces of all
- * vectors stay in the second-level cache, and enough pairs share them. */
+/* The number of columns that rescore.cu adds at a time.  It is less than p if a piece then stays in
+ * the second-level cache, and enough pairs share it. */
 static idx rescore_columns(const struct cuda_state *s, const struct screen_args *a)
 {
   const struct device_test *test = s->options.test;

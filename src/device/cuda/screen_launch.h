@@ -8,7 +8,7 @@
 #include "device/cuda/cuda.h"
 
 /* (C.8) How the matrix unit adds: `group` products in one step, which loses at most `loss` times
- * the sum of their magnitudes and of that of the sum so far. */
+ * the sum of the magnitudes of these products and of the sum so far. */
 struct screen_step {
   int group;
   double loss;
@@ -24,7 +24,7 @@ double cuda_screen_gamma(int architecture, gidx terms);
 /* Launch a kernel with one warp per row and `shared` bytes of shared memory per warp. */
 int cuda_screen_launch(struct device *dev, enum kernel_name name, struct screen_args *a, gidx rows,
                        gidx shared);
-/* Launch the product with the sample, or with all atoms; a->blocks is set. */
+/* Launch the product with the sample, or with all atoms; sets a->blocks. */
 int cuda_screen_product(struct device *dev, struct screen_args *a, int sample);
 /* Launch the conversion of a->padded frames. */
 int cuda_screen_to_f16(struct device *dev, struct to_f16_args *a);

@@ -2,8 +2,8 @@
  * The trial of the matrix unit: sums of products whose exact value is known, with planted and with
  * random operands.  The bound (C.8) allows twice the error that is accepted here.
  *
- * Operands are exact in fp16, so every difference is the unit's.  All frames are one vector, and
- * all but 32 vectors of a tile are zeros, so that each peak that is kept is the size of one
+ * Operands are exact in fp16, so every difference is an error of the unit.  A frame is one vector.
+ * All vectors of a tile except SCREEN_PEAKS are zeros, so each peak that is kept is the size of one
  * score. */
 #include "device/cuda/screen_probe.h"
 
@@ -25,8 +25,8 @@ enum { TRIAL_ATOMS = TRIAL_TILES * SCREEN_PEAKS }; /* atoms that are not zeros *
 struct trial {
   idx vectors;                 /* of a tile */
   float *rows, *atoms, *peaks; /* [ROWS][COLUMNS], [TILES vectors][COLUMNS], [ROWS][ATOMS] */
-  struct screen_step step;     /* what a step of the unit may lose */
-  double part[TRIAL_ROWS];     /* the largest fraction of that which a sum of the row lost */
+  struct screen_step step;     /* how much a step of the unit may lose */
+  double part[TRIAL_ROWS]; /* the largest loss of a sum of the row, divided by the allowed loss */
 };
 
 /* +-(1 + m / 1024) 2^power, exact in fp16. */
@@ -69,14 +69,15 @@ static float trial_number(uint64_t stream, idx i, idx c)
   }
 }
 
-/* The k-th atom that is not zero; it stands where its tile has its peak. */
+/* The k-th atom that is not zero: the first item of part k % SCREEN_PEAKS of its tile (tile_peaks()
+ * of kernels/screen.h). */
 static float *trial_atom(const struct trial *t, idx k)
 {
   idx peak = k % SCREEN_PEAKS, item = peak / 4 * (t->vectors / 8) + peak % 4 * 2;
   return t->atoms + ((gidx)(k / SCREEN_PEAKS) * t->vectors + item) * TRIAL_COLUMNS;
 }
 
-/* A task: the numbers of row i, or, after the rows, of an atom. */
+/* A task: the numbers of row i; for i from TRIAL_ROWS on, the numbers of an atom. */
 static void vector_fill(void *self, gidx i)
 {
   const struct trial *t = self;
@@ -89,8 +90,8 @@ static void vector_fill(void *self, gidx i)
       atom[c] = ldexpf(trial_number(ATOMS, k / 3, c), -SCREEN_ATOM_POWER);
 }
 
-/* The sum of row x and atom d as the unit computed it: its error, as a fraction of what its steps
- * may lose (C.8). */
+/* The unit computed `found` for row x and atom d.  Returns its error, divided by the loss that
+ * (C.8) allows its steps. */
 static double sum_part(const float *x, const float *d, double found, struct screen_step step)
 {
   double sum = 0, lost = 0;
@@ -105,8 +106,8 @@ static double sum_part(const float *x, const float *d, double found, struct scre
   return fabs(found - fabs(sum)) / lost;
 }
 
-/* A task: the largest fraction of the sums of row i; infinity if one lost more than allowed, or is
- * NaN. */
+/* A task: t->part[i] <- the largest sum_part() of row i; infinity if a sum lost more than allowed,
+ * or is NaN. */
 static void row_part(void *self, gidx i)
 {
   struct trial *t = self;

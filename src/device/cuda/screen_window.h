@@ -7,7 +7,7 @@
 
 #include "device/cuda/cuda.h"
 
-/* Use the filter if the options ask for it and it pays.  ERR_DEVICE where `on` is impossible. */
+/* Use the filter if the options ask for it and it pays.  ERR_DEVICE if `on` is impossible. */
 int cuda_screen_open(struct device *dev);
 void cuda_screen_close(struct cuda_state *s);
 

@@ -31,12 +31,12 @@ struct places {
   gidx *entry, *start;
   uint32_t *marks;
   idx *looking;   /* the atoms of device_steps_conflicts() */
-  uint64_t *sets; /* their sets */
+  uint64_t *sets; /* the sets of these atoms */
   idx room;       /* the most items of a launch; an item is an atom */
   gidx bytes;
 };
 
-/* Lay out `count` things of `unit` bytes. */
+/* Lay out an array of `count` elements of `unit` bytes. */
 static void *lay(struct places *l, char *at, gidx count, size_t unit)
 {
   void *here = at + l->bytes;
@@ -146,8 +146,8 @@ static int cluster_find(struct sweep *w)
   return OK;
 }
 
-/* Blocks of a cluster for an atom with `rows` rows, in a launch of `count` atoms.  Enough for its
- * rows, and up to 8 if the GPU has multiprocessors for all. */
+/* Blocks of a cluster for an atom with `rows` rows, in a launch of `count` atoms: enough for its
+ * rows; more, up to 8, if the GPU has a multiprocessor for each block. */
 static idx cluster_of(const struct sweep *w, gidx rows, idx count)
 {
   enum { PORTABLE = 8 };
@@ -170,10 +170,11 @@ static void groups_plan(struct sweep *w)
   w->groups = (int)(last >> w->group_shift) - w->group_first + 1;
 }
 
-/* Choose how the blocks of a turn take rows.  `own` is the rows of a block if they are shared
- * evenly; a block may have some more.  If it names all its rows, it holds those that then fit in
- * shared memory.  It does so unless too few fit, or sum blocks are too many (step_here.h);
- * otherwise it takes its rows in parts. */
+/* Choose how many rows the blocks of a turn name and hold (kernels/step_types.h).  `own` is the
+ * number of rows of a block if they are shared evenly; a block may have some more.  If all rows of
+ * a block fit, nothing need be chosen.  Otherwise a block names all its rows, and holds as many as
+ * then fit in shared memory.  If too few fit, or if there are too many sum blocks (step_here.h), it
+ * takes its rows in parts. */
 static void rows_plan(const struct sweep *w, struct turn *turn, gidx own)
 {
   const struct steps_job *job = w->job;
@@ -189,7 +190,7 @@ static void rows_plan(const struct sweep *w, struct turn *turn, gidx own)
   turn->held = held;
 }
 
-/* Reals of the message of a rank, which takes atoms rank, rank + size and so on. */
+/* Reals in the message of rank `rank`, which takes atoms rank, rank + size and so on. */
 static gidx exchange_reals(const struct sweep *w, const idx *atoms, idx count, int rank, int size)
 {
   const struct steps_job *job = w->job;
@@ -199,9 +200,10 @@ static gidx exchange_reals(const struct sweep *w, const idx *atoms, idx count, i
   return reals;
 }
 
-/* Bytes of each rank's message if these atoms are shared, or 0.  They are not shared if one GPU can
- * take all of them at a time, by their rows and by their number: that is faster than an exchange.
- * All ranks must give the same answer, so the sizes are those of an H100, whatever the GPU is. */
+/* Bytes of each rank's message if ranks share these atoms; 0: they do not.  They do not if one GPU
+ * can take all the atoms at a time, by their rows and by their number, because that is faster than
+ * an exchange.  All ranks must give the same answer, so the sizes are those of an H100, whatever
+ * the GPU is. */
 static gidx exchange_bytes(const struct sweep *w, const idx *atoms, idx count)
 {
   enum { MULTIPROCESSORS = 132 };
@@ -248,8 +250,8 @@ static void step_launch_plan(struct sweep *w, const idx *atoms, idx count, gidx 
   rows_plan(w, turn, ceil_div(longest, turn->cluster));
 }
 
-/* Plan the launches of a class.  If ranks may share it, launches are half as large, so that
- * messages have room for frames and codes. */
+/* Plan the launches of a class.  If ranks share the job, launches are half as large, so that their
+ * frames and codes fit in messages. */
 static void class_plan(struct sweep *w, const idx *atoms, gidx count)
 {
   gidx rows = 0, most = w->job->share ? room_of(w->job, SUMS_BYTES / 2) : w->at.room;
@@ -282,7 +284,7 @@ static int copy_in(const struct sweep *w, void *to, const void *from, gidx count
   return OK;
 }
 
-/* Copy everything to the device, and make residuals. */
+/* Copy the input of a sweep to the device, and make residuals. */
 static int sweep_begin(const struct sweep *w)
 {
   const struct steps_job *job = w->job;
@@ -347,7 +349,7 @@ static int step_launch(const struct sweep *w, const struct turn *turn)
   return turn->own_count ? cuda_launch(w->dev, &l) : OK;
 }
 
-/* Exchange the steps, and apply those of other ranks. */
+/* Exchange the steps of a launch, and apply the steps of other ranks. */
 static int step_launch_exchange(const struct sweep *w, const struct turn *turn)
 {
   const struct steps_job *job = w->job;
@@ -451,7 +453,7 @@ int cuda_steps_index(struct device *dev, const struct steps_job *job, gidx *star
   return status;
 }
 
-/* Copy the entries to the device, unless they are there, and where those of each atom begin. */
+/* Copy job->start to the device, and the entries unless they are there. */
 static int conflicts_begin(const struct sweep *w)
 {
   const struct steps_job *job = w->job;

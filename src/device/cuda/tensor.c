@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Operands are narrowed (rounded to the precision and packed in tiles, which also transposes them
- * if needed).  This is not necessary if they are stored in the precision and bulk copies can fetch
- * tiles of them.  Then blocks loop over the tiles of the result. */
+ * Operands are narrowed: rounded to the precision, transposed if needed, and packed in tiles.  This
+ * is not necessary if they are stored in the precision and bulk copies can fetch tiles of them.
+ * Then blocks loop over the tiles of the result. */
 #include "device/cuda/tensor.h"
 
 #include "base/num.h"
@@ -83,7 +83,7 @@ static int rows_narrow(struct device *dev, enum precision precision, const struc
   return operand_narrow(dev, precision, &a);
 }
 
-/* Tiles have the width of the form that will read them: 256 or 128 lines. */
+/* Tiles have `vectors` lines, 256 or 128, as the form of the product needs. */
 static int columns_narrow(struct device *dev, enum precision precision, const struct triad_args *t,
                           int is_stored, int vectors, void *columns)
 {
@@ -197,9 +197,9 @@ static int rows_narrow_beside(const struct cuda_state *s, enum precision precisi
          stride % 4 == 0 && (uintptr_t)t->a % 16 == 0;
 }
 
-/* Rows of a band.  A band is narrowed while the band before it is multiplied; it has as many rows
- * as fill the GPU once.  0: all rows are narrowed first, because they are few or the product cannot
- * do it. */
+/* Rows of a band, which is narrowed while the band before it is multiplied.  A band has as many
+ * rows as fill the GPU once.  0: all rows are narrowed first, because they are few, or because the
+ * product cannot narrow them. */
 static gidx band_rows(const struct device *dev, enum precision precision,
                       const struct triad_args *t, struct tensor_stored stored, int is_gradient)
 {
@@ -215,7 +215,8 @@ static gidx band_rows(const struct device *dev, enum precision precision,
   return rows < t->rows ? rows : 0;
 }
 
-/* The rows of a product from `first` on, narrowed or not. */
+/* The product of the band of rows that begins at `first`; is_stored: the result is stored in 16
+ * bits. */
 static struct triad_args band_of(const struct triad_args *t, gidx first, gidx rows, int is_stored)
 {
   gidx item = is_stored ? (gidx)sizeof(uint16_t) : (gidx)sizeof(float);

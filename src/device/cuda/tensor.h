@@ -10,13 +10,13 @@
 struct cuda_state;
 struct triad_args;
 
-/* Bytes of an operand of so many rows or columns, once it is narrowed: rounded to the precision and
- * stored as tiles. */
+/* Bytes of a narrowed operand of `rows` rows, or of `columns` columns.  Narrowed: rounded to the
+ * precision and stored as tiles. */
 gidx cuda_tensor_rows_bytes(enum precision precision, gidx rows, gidx depth);
 gidx cuda_tensor_columns_bytes(enum precision precision, gidx columns, gidx depth);
 
-/* These return before the GPU has ended; later work on the stream waits.  Narrow the rows, narrow
- * the columns, then multiply. */
+/* Narrow the rows, narrow the columns, and then multiply.  These functions return before the GPU
+ * has ended; later work on the stream waits. */
 int cuda_tensor_rows(struct device *dev, enum precision precision, const struct triad_args *t,
                      void *rows);
 int cuda_tensor_columns(struct device *dev, enum precision precision, const struct triad_args *t,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The scores of all own rows stay on the GPU; only counts of digits are copied to the host. */
+ * The scores of all rows of this rank stay on the GPU.  Only counts of digits are copied to the
+ * host. */
 #include "device/cuda/train_batch.h"
 
 #include "base/num.h"
@@ -12,7 +13,7 @@ _Static_assert((int)BATCH_MOST_BINS == (int)BATCH_BINS, "the kernel counts as ma
 
 /* The arrays in the job's work. */
 struct batch_work {
-  struct train_piece piece;   /* for all rows, and the entries of the dead */
+  struct train_piece piece;   /* for all rows, and the entries of dead atoms */
   unsigned long long *counts; /* [BATCH_BINS] */
   double *squares;            /* [n] */
   int *above, *equal;         /* [n] */

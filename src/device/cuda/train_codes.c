@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The scores of a piece, which is as many rows as fit, are held at a time, with the maxima of
- * groups of them. */
+ * The scores of one piece are held at a time, with the maxima of groups of scores.  A piece is as
+ * many rows as fit. */
 #include "device/cuda/train_codes.h"
 
 #include "base/num.h"
@@ -14,12 +14,13 @@
 
 enum { SCORES = 1 << 28, LEAST_ROWS = 128, LANES = 4 * WARP, LEAST_GROUP = 64 };
 
-/* Rows of a piece; and below, floats between the scores of two rows. */
+/* Rows of a piece. */
 static idx piece_of(idx n, idx k)
 {
   return (idx)imin(n, imax(SCORES / round_up(k, LANES), LEAST_ROWS));
 }
 
+/* Floats between the scores of two rows. */
 static int stride_of(idx k)
 {
   return (int)round_up(k, LANES);
@@ -50,8 +51,8 @@ gidx cuda_train_lay(const struct train_codes_job *job, gidx rows, gidx most, cha
 {
   gidx at = 0, item = (gidx)sizeof(float);
   int is_f32 = job->precision == PRECISION_F32;
-  /* A smaller piece may have whole tiles where these rows have not; it then needs the transposed
-   * operands. */
+  /* A smaller piece may have whole tiles although these rows do not.  It then needs space for
+   * transposed operands. */
   struct triad_args f32 =
       product_of(job, (idx)round_up(rows, triad_product_form(TRIAD_LARGE).rows));
   gidx sizes[] = {rows * stride_of(job->k) * item,
@@ -124,7 +125,8 @@ int cuda_train_take(struct device *dev, struct train_select_args *a, const struc
   return OK;
 }
 
-/* The product of a piece of rows with the encoder, which is narrowed once, for all pieces. */
+/* The product of a piece of rows with the encoder.  The encoder is narrowed once, for all
+ * pieces. */
 static int tensor_tiles(struct device *dev, enum precision precision, idx first,
                         const struct triad_args *product, const struct train_piece *w)
 {

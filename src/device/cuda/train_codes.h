@@ -13,7 +13,8 @@
 int cuda_train_codes(struct device *dev, const struct train_codes_job *job);
 gidx cuda_train_codes_bytes(const struct train_codes_job *job);
 
-/* The arrays of a piece, which is some rows; rows and encoder: operands, transposed or narrowed. */
+/* The arrays of a piece.  A piece is some rows.  `rows` and `encoder` are the operands, transposed
+ * or narrowed. */
 struct train_piece {
   float *scores, *maxima, *value;
   int *index, *count;
@@ -27,8 +28,8 @@ gidx cuda_train_lay(const struct train_codes_job *job, gidx rows, gidx most, cha
 struct train_select_args cuda_train_select(const struct train_codes_job *job,
                                            const struct train_piece *w);
 
-/* Scores of a->n rows from row `first` on, with 0 for those that are not positive, and the maxima
- * of their groups.  If w has no maxima, all scores are written as they are. */
+/* Compute the scores of a->n rows from row `first` on, and the maxima of groups of scores.  A score
+ * that is not positive is written as 0.  If w has no maxima, all scores are written as they are. */
 int cuda_train_score(struct device *dev, const struct train_codes_job *job, idx first,
                      const struct train_piece *w, struct train_select_args *a);
 /* Zero the scores of atoms that are not dead.  The maxima of groups are invalid afterwards. */
@@ -43,7 +44,8 @@ int cuda_train_entries_check(const struct train_codes_job *job, idx most);
 
 /* Launch a kernel with one thread per item, up to a limit of threads. */
 int cuda_train_along(struct device *dev, enum kernel_name name, gidx items, void *arguments);
-/* counts[k] <- where each list begins; counts[k] exists, and becomes their end. */
+/* Replace the lengths counts[k] of k lists by where each list begins; counts[k], after them, <- the
+ * end of the last list. */
 int cuda_train_starts(struct device *dev, int *counts, idx k);
 
 #endif

@@ -16,7 +16,8 @@ int cuda_train_block_get(struct device *dev, const float *errors, gidx n, int bl
 int cuda_train_offset(struct device *dev, float *x, gidx n, idx p, const float *offset);
 int cuda_train_sums(struct device *dev, const float *rows, gidx n, gidx stride, idx p, float *to);
 
-/* The errors of all widths but the last; the last block becomes the reconstruction by all codes. */
+/* Compute the errors of all widths except the last one.  The last block becomes the reconstruction
+ * by all codes. */
 int cuda_train_widths(struct device *dev, const struct train_errors_job *job);
 
 #endif

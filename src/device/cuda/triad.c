@@ -51,7 +51,7 @@ static struct cuda_launch tiles_of(enum kernel_name name, struct triad_form form
       .arguments = a};
 }
 
-/* The most outputs that a multiprocessor gets, for `chunks` chunks of all outputs. */
+/* The largest number of outputs that a multiprocessor gets, for `chunks` chunks of all outputs. */
 static gidx most_outputs(const struct cuda_state *s, struct triad_form f, gidx rows, gidx columns,
                          gidx chunks)
 {
@@ -59,7 +59,7 @@ static gidx most_outputs(const struct cuda_state *s, struct triad_form f, gidx r
   return ceil_div(tiles, s->sizes.multiprocessors) * f.rows * f.columns;
 }
 
-/* Are tiles of 64 x 192 so much more even that they are faster? */
+/* Do tiles of 64 x 192 divide the outputs so much more evenly that they are faster? */
 static int middle_pays(gidx middle, gidx other)
 {
   return 20 * middle < 17 * other;
@@ -70,7 +70,7 @@ int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns)
   struct triad_form f = triad_product_form(TRIAD_LARGE);
   gidx tiles = ceil_div(rows, f.rows) * ceil_div(columns, f.columns);
   gidx at_once = (gidx)f.beside * s->sizes.multiprocessors;
-  return 10 * tiles < 9 * round_up(tiles, at_once); /* the last tiles would leave much of it idle */
+  return 10 * tiles < 9 * round_up(tiles, at_once); /* the last large tiles leave the GPU idle */
 }
 
 static int product_tiles(const struct cuda_state *s, gidx rows, gidx columns)
@@ -98,8 +98,8 @@ static struct triad_teams teams_of(const struct cuda_state *s, struct triad_form
       .count = (int)count, .blocks = (int)blocks, .tiles = (int)tiles, .are_rows = across <= down};
 }
 
-/* Bytes that teams pass on: the chains of one tile of each block, and flags that these are
- * there. */
+/* Bytes of the chains that teams pass on: one tile for each block.  teams_bytes(): these bytes, and
+ * those of the flags that say which chains are there. */
 static gidx chains_bytes(const struct triad_teams *t, struct triad_form f)
 {
   return (gidx)t->count * t->blocks * f.rows * f.columns * (gidx)sizeof(float);
@@ -110,7 +110,7 @@ static gidx teams_bytes(const struct triad_teams *t, struct triad_form f)
   return chains_bytes(t, f) + round_up((gidx)t->count * t->blocks * (gidx)sizeof(int), 256);
 }
 
-/* Set the grid: one block for each block of the teams. */
+/* Set the grid to one block for each block of the teams, and clear the flags. */
 static int teams_set(const struct cuda_state *s, struct cuda_launch *l, struct triad_teams *teams,
                      struct triad_form f, void *passed)
 {
@@ -122,8 +122,8 @@ static int teams_set(const struct cuda_state *s, struct cuda_launch *l, struct t
   return OK;
 }
 
-/* Launch one chunk of all depths, or the chunks of a gradient, one after another.  `passed`: room
- * for what teams pass on; NULL: no teams. */
+/* Launch a product: one chunk of all depths, or the chunks of a gradient as products of their own.
+ * passed: space for the chains that teams pass on; NULL: no teams. */
 static int product_launch(struct device *dev, struct triad_args *a, int tiles, gidx chunks,
                           void *passed)
 {
@@ -145,8 +145,8 @@ int cuda_triad_tiles(struct device *dev, struct triad_args *a)
   return product_launch(dev, a, small ? TRIAD_SMALL : TRIAD_LARGE, 1, NULL);
 }
 
-/* Bytes for transposed lines of one operand, when all tiles are whole and the other operand has
- * `others` lines. */
+/* Bytes for transposed lines of one operand; 0: it is not transposed.  `others`: the lines of the
+ * other operand. */
 static gidx turned_bytes(const struct triad_args *a, gidx depth, gidx lines, gidx others)
 {
   struct triad_form f = triad_product_form(TRIAD_LARGE);
@@ -230,7 +230,7 @@ gidx cuda_triad_product_bytes(const struct device *dev, enum precision precision
   return cuda_triad_rows_bytes(&a) + cuda_triad_columns_bytes(&a) + product_teams_bytes(dev, &a);
 }
 
-/* *work <- workspace, for a caller that brings none. */
+/* *work <- a workspace of the device, if the caller gives none. */
 static int work_find(struct device *dev, gidx bytes, void **work)
 {
   struct cuda_state *s = dev->state;
@@ -284,9 +284,9 @@ static gidx sums_bytes(gidx blocks, struct triad_form f)
   return blocks * f.rows * f.columns * (gidx)sizeof(double);
 }
 
-/* Bytes for chunks that are products of their own and are added at the end; 0: a tile does its
- * chunks one after another.  With many tiles the GPU is full anyway, and the chunks of all would be
- * large. */
+/* Bytes for chunks that are products of their own and are added at the end; 0: a tile takes its
+ * chunks one after another.  With many tiles the GPU is full without this, and the chunks of all
+ * tiles would take much memory. */
 static gidx parts_bytes(const struct device *dev, const struct triad_args *a)
 {
   const struct cuda_state *s = dev->state;
@@ -316,7 +316,8 @@ static int gradient_parts(struct device *dev, const struct triad_args *a, void *
   return cuda_finish(dev->state);
 }
 
-/* Bytes for sums of whole tiles and of those that teams pass on, and for what else they pass. */
+/* Bytes for the sums of tiles that blocks hold, for the sums that teams pass on, and for their
+ * chains and flags. */
 static gidx gradient_teams_bytes(const struct device *dev, const struct triad_args *a)
 {
   struct triad_form f = triad_gradient_form(1);
@@ -324,7 +325,7 @@ static gidx gradient_teams_bytes(const struct device *dev, const struct triad_ar
   return t.count ? 2 * sums_bytes(t.count * t.blocks, f) + teams_bytes(&t, f) : 0;
 }
 
-/* Enough for either form, because arrays may be elsewhere when it is run. */
+/* Enough for either form, because the arrays may have other addresses when the gradient runs. */
 gidx cuda_triad_gradient_bytes(const struct device *dev, enum precision precision,
                                const struct triad_gradient *g)
 {

@@ -18,9 +18,9 @@ struct triad_args triad_gradient_args(const struct triad_gradient *g);
 gidx cuda_triad_rows_bytes(const struct triad_args *a);
 gidx cuda_triad_columns_bytes(const struct triad_args *a);
 
-/* These return before the GPU has ended; later work on the stream waits.  Transpose an operand if
- * that takes bytes, and let `a` point to it.  Then multiply, in small tiles if
- * cuda_triad_small(). */
+/* cuda_triad_rows(), cuda_triad_columns(): transpose an operand if the function above gives bytes
+ * for it, and let `a` point to the result.  cuda_triad_tiles(): multiply, in small tiles if
+ * cuda_triad_small().  All return before the GPU has ended; later work on the stream waits. */
 int cuda_triad_rows(struct device *dev, struct triad_args *a, void *to);
 int cuda_triad_columns(struct device *dev, struct triad_args *a, void *to);
 int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns);
