@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Opens --rows, or a capture, as struct rows_input.  A capture is there an input of one file that
- * is no list of shards. */
+ * Opens --rows or a capture as a struct rows_input.  For a capture this struct has one file and no
+ * shards. */
 #include "cli/captured.h"
 
 #include <math.h>
@@ -63,7 +63,8 @@ int rows_or_capture_open(struct rows_input *rows, struct captured *c, struct com
   return capture ? capture_open(rows, c, capture, device) : rows_input_open(rows, ranks, name);
 }
 
-/* *largest <- the largest value of all ranks; each[] has room for c->size values.  Collective. */
+/* *largest <- the largest value of all ranks; values are at least 0.  each[c->size] is work space.
+ * Collective. */
 static int value_max(struct comm *c, real value, real *each, real *largest)
 {
   TRY(comm_allgather_real(c, value, each));
@@ -72,7 +73,8 @@ static int value_max(struct comm *c, real value, real *each, real *largest)
   return OK;
 }
 
-/* A float32 chain of 128 terms typically errs by less than 2^-22 times the sum of their sizes. */
+/* The rounding error of a float32 chain of 128 terms is typically less than 2^-22 times the sum of
+ * the absolute values of the terms. */
 enum { SEEN_BITS = 22 };
 
 int captured_report(struct comm *c, const struct capture_input *in)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows from --rows, or rows that attention gives for the inputs of --capture.
+ * The rows of a command: read from --rows, or computed by attention from the queries, keys and
+ * values of --capture.
  *
  * Floor: cli. */
 #ifndef CLI_CAPTURED_H
@@ -20,27 +21,30 @@
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 
+/* An open capture, the device that computes its rows, and their reader; zeros without --capture. */
 struct captured {
   struct capture_input in;
   struct device device;
   struct harvest_reader *reader;
 };
-/* Open the device that harvests a capture and does the work of options.  harvest_device_check()
- * explains queries and beside.  `auto` takes a CPU when the GPU cannot take the work, and the log
- * says why.  Not collective. */
+/* Open the device of a job that computes the rows of a capture.  options->work: the multiply-adds
+ * of its other work.  queries, beside: as for harvest_device_check().  If the kind is `auto` and
+ * the GPU cannot compute the rows, the CPU is opened, and the log says why.  Not collective. */
 int captured_device_open(struct device *device, const struct capture_source *capture, idx queries,
                          gidx beside, const struct device_options *options);
-/* text[capacity] <- what a result says of the device: its kind, and the name of a GPU. */
+/* text[capacity] <- the device as results name it: "cpu", or "cuda" and the name of the GPU. */
 void captured_device_name(const struct device *device, char *text, size_t capacity);
-/* ERR_USAGE unless exactly one of --rows and --capture is given; the other is NULL. */
+/* name, capture: the values of --rows and --capture; NULL: not given.  ERR_USAGE unless exactly one
+ * is given. */
 int rows_or_capture_check(const char *name, const char *capture);
-/* Open the rows of the option that is given.  Call captured_close() after rows_input_close(), also
- * when this fails.  Collective like rows_input_open(). */
+/* Open the rows of the option that is given.  *c must be zeros.  Call captured_close() after
+ * rows_input_close(), also if this fails.  Collective if rows_input_open() is. */
 int rows_or_capture_open(struct rows_input *rows, struct captured *c, struct comm *ranks,
                          const char *name, const char *capture,
                          const struct device_options *device);
-/* Warn if the rounding of scores may be visible in the rows of a capture (N.27).  The terms of a
- * score are bounded by the product of the norms of its query and key.  Collective. */
+/* Warn if rounding errors of scores may be visible in the rows of a capture (N.27).  The product of
+ * the norms of query and key bounds the terms of a score.  Uses the largest norms that the ranks
+ * have read so far, so call it after the rows were computed.  Collective. */
 int captured_report(struct comm *c, const struct capture_input *in);
 void captured_close(struct captured *c);
 

@@ -66,7 +66,7 @@ static const struct option_set assemble_set = {
     .has_config = 1,
 };
 
-/* One job, from command line to report. */
+/* The state of the job; struct run says why it is on the heap. */
 struct assemble_state {
   struct run *run;
   struct comm *c;
@@ -106,7 +106,7 @@ static int entries_json(const struct assemble_state *j)
   return OK;
 }
 
-/* Rank 0 publishes. */
+/* Publish systems.h5; called by job_finish() on rank 0. */
 static int result_close(void *self)
 {
   struct assemble_state *j = self;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta attribute: supports, their dictionary and a capture -> where each score comes from. */
+ * sagitta attribute: supports, their dictionary and a capture -> the positions and heads that each
+ * score comes from. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -113,8 +114,8 @@ static int options_check(const struct attribute_options *o)
   return OK;
 }
 
-/* Refuse supports of an imported encoder, which scores by its own weights, and a dictionary that
- * does not fit the mean. */
+/* Refuse supports that an encoder gave, whose scores come from its own weights.  Refuse a
+ * dictionary with another number of columns than the mean. */
 static int scores_check(const struct attribute_job *j)
 {
   const struct supports_input *s = &j->supports;
@@ -138,7 +139,9 @@ static int inputs_open(struct attribute_job *j, const struct attribute_options *
   return scores_check(j);
 }
 
-/* How many atoms of a row have a score that can be compared: those of the first round. */
+/* The number of atoms of a row whose sum of contributions can be compared with the routed score:
+ * those of the first round.  0 if another program wrote the file, the atoms were refitted since, or
+ * there are no scores. */
 static idx compared_count(const struct supports_input *s)
 {
   if (s->top_s < 0 || s->sweeps > 0 || !supports_have_scores(s)) return 0;

@@ -55,7 +55,7 @@ static const struct option_set color_set = {
     .has_config = 1,
 };
 
-/* One job, from command line to report. */
+/* The state of the job; struct run says why it is on the heap. */
 struct color_job {
   struct supports_input in;
   struct color_result result;

@@ -86,12 +86,13 @@ struct compare_job {
   struct compare_task task;
   struct compare_result result;
   struct density density; /* of A's atoms */
-  struct pairs pairs;     /* pairs.k = 0: not wanted */
+  struct pairs pairs;     /* k = 0: --pairs is no */
   struct arena arena;     /* of density and pairs */
   struct output_path place;
 };
 
-/* The arguments A and B are stored as the options are, so that used.in has them too. */
+/* Store the arguments A and B as the values of --dictionary and --other, so that used.in has
+ * them. */
 static int names_take(struct compare_options *o, const char *const *arguments)
 {
   for (int i = 0; i < 2 && arguments[0]; i++) {
@@ -105,7 +106,7 @@ static int names_take(struct compare_options *o, const char *const *arguments)
   return OK;
 }
 
-/* If a supports.h5 lies beside A, read how often A's atoms are used. */
+/* If a supports.h5 lies beside A, read how many rows have each atom of A. */
 static int density_find(struct compare_job *j)
 {
   int status = density_open(j->in[0].file, j->in[0].source.k, &j->arena, &j->density);
@@ -128,7 +129,8 @@ static int inputs_open(struct compare_job *j, struct compare_options *o,
   return density_find(j);
 }
 
-/* Print the atoms of one dictionary that have no partner, the lowest cosine first. */
+/* Print how many atoms of one dictionary have no |cosine| above `above`, and the first of these
+ * atoms, the lowest |cosine| first. */
 static void lonely_print(const struct matches *p, char name, real above)
 {
   enum { SHOWN = 8 };
@@ -232,7 +234,8 @@ static int result_write(const struct run *run, const struct compare_job *j)
   return comparison_write(j->place.file, &c, facts, run_facts(run, "cpu", j->task.threads, facts));
 }
 
-/* Pair the atoms.  A supports.h5 of other atoms than A's is not used.  Collective. */
+/* Pair the atoms one to one.  If the supports.h5 beside A was made with another dictionary, it is
+ * not used.  Collective. */
 static int pairs_run(struct compare_job *j, struct comm *c)
 {
   struct pairs *p = &j->pairs;

@@ -82,10 +82,10 @@ struct detect_job {
   struct supports_input codes;
   struct detect_task task;
   struct detect_result result;
-  struct seeds_record seeds; /* of the dictionary; the result keeps it */
+  struct seeds_record seeds; /* the dictionary's record of other seeds, copied to the result */
   struct output_path path;
-  struct matrix_output file; /* on rank 0, as are the atoms */
-  float *atoms;
+  struct matrix_output file; /* rank 0 */
+  float *atoms;              /* [k][p] rank 0 */
   struct arena arena;
 };
 
@@ -113,7 +113,8 @@ static int inputs_open(struct run *run, struct detect_job *j, const struct detec
                             j->rows.source.p, &j->task.mean);
 }
 
-/* Check that the codes are of these rows and atoms, if the file names them.  Collective. */
+/* If the file of codes has hashes of its rows and dictionary, check that they are those given.
+ * Collective. */
 static int identities_check(struct detect_job *j, struct comm *c)
 {
   const struct identity *named = &j->codes.inputs;
@@ -132,7 +133,8 @@ static int identities_check(struct detect_job *j, struct comm *c)
                                    content_hash(terms, atoms->k, atoms->d, atoms->p));
 }
 
-/* Read the atoms for the result, before the inputs are confirmed; rank 0. */
+/* Read the atoms for the result.  This comes before inputs_confirm(), so that a change of the file
+ * is found.  Rank 0. */
 static int atoms_read(struct detect_job *j)
 {
   const struct atom_source *s = &j->dictionary.source;
@@ -160,7 +162,7 @@ static int result_write(struct run *run, struct detect_job *j)
   return matrix_output_finish(&j->file, facts, run_facts(run, "cpu", j->task.threads, facts));
 }
 
-/* The entries of run.json; rank 0. */
+/* Add the command's entries of run.json.  Rank 0. */
 static int summary_json(const struct detect_job *j)
 {
   struct json *own;

@@ -189,20 +189,20 @@ struct encode_state {
   struct rows_input rows;
   struct captured captured; /* with --capture */
   struct dictionary_input dictionary;
-  struct encoder_input encoder; /* with --encoder */
-  int detects;                  /* --detect was given; it counts as --encoder */
+  struct encoder_input encoder; /* with --encoder or --l0 */
+  int detects;                  /* --detect was given; its dictionary became --encoder */
   struct score_cuts cuts;       /* with --l0 */
   struct encode_task task;
-  struct row_part part; /* with --row-range: the rows of the range, as a source */
-  struct row_source source;
-  idx top_s, rounds; /* as wanted */
+  struct row_part part;     /* the rows of --row-range, or all rows */
+  struct row_source source; /* these rows as a source */
+  idx top_s, rounds;        /* as wanted, even if the dictionary has fewer atoms */
   struct encode_files files;
   struct encode_saves saves;
   struct encode_result result;
-  struct arena arena; /* for the mean */
+  struct arena arena; /* of the mean, and of the bias of active atoms */
 };
 
-/* An encoder determines how rows are described: refuse options that would do so, too. */
+/* Refuse the options that have no meaning with an encoder; the message has the reason. */
 static int encoder_options_check(const struct encode_options *o)
 {
   static const struct option_advice all[] = {
@@ -226,7 +226,8 @@ static int encoder_solves(const struct encode_options *o, const struct encode_st
   return is_auto ? job->encoder.stored.solved : strcmp(o->codes, "own") != 0;
 }
 
-/* --detect gives the dictionary, whose detectors are the encoder. */
+/* With --detect the detectors of --dictionary are the encoder: the value of --dictionary becomes
+ * that of --encoder. */
 static int detect_take(struct encode_state *job, struct encode_options *o)
 {
   if (!o->detect) return OK;
@@ -252,7 +253,8 @@ static int detectors_check(const struct encode_state *job)
   return OK;
 }
 
-/* Atoms without an encoder are chosen as those of `fit --find features` are (N.58). */
+/* --l0 with a dictionary that has no encoder: make one that chooses active atoms, as `fit --find
+ * features` does (N.58). */
 static int active_make(struct encode_state *job, const struct encode_options *o)
 {
   const struct atom_source *atoms = &job->dictionary.source;
@@ -285,8 +287,8 @@ static int active_make(struct encode_state *job, const struct encode_options *o)
   return OK;
 }
 
-/* --dictionary with --l0: if the dictionary is a result of `fit --find features`, it is the
- * encoder. */
+/* --l0 with --dictionary: if the dictionary is a result of `fit --find features`, *is <- 1, and the
+ * value of --dictionary becomes that of --encoder. */
 static int active_take(struct encode_state *job, struct encode_options *o, int *is)
 {
   *is = 0;
@@ -297,7 +299,8 @@ static int active_take(struct encode_state *job, struct encode_options *o, int *
   return encoder_options_check(o);
 }
 
-/* With --l0, a cut of all scores replaces the encoder's own choice of atoms. */
+/* With --l0 the largest scores of all rows are kept, whatever the encoder would choose.  Refuse
+ * encoders in which each atom has a threshold of its own. */
 static int l0_encoder_check(const struct encode_state *job, const struct encode_options *o)
 {
   if (!(o->l0 > 0)) return OK;
@@ -311,7 +314,8 @@ static int l0_encoder_check(const struct encode_state *job, const struct encode_
   return OK;
 }
 
-/* Check that --l0 gives at least one code, and not more codes than a row can have. */
+/* Check that --l0 gives at least one code in all, and not more codes per row than a row can
+ * have. */
 static int l0_check(const struct encode_state *job, const struct encode_options *o)
 {
   gidx n = job->rows.source.n, most = job->dictionary.source.k;
@@ -330,7 +334,7 @@ static int l0_check(const struct encode_state *job, const struct encode_options 
   return OK;
 }
 
-/* Jobs that join have a folder in common. */
+/* --join needs --row-range, and a folder as --output, in which all jobs write. */
 static int join_check(const struct encode_options *o)
 {
   size_t length = o->output.output ? strlen(o->output.output) : 0;
@@ -344,7 +348,8 @@ static int join_check(const struct encode_options *o)
   return OK;
 }
 
-/* Open the dictionary; with --encoder it must have an encoder. */
+/* Open --dictionary, or the file of --encoder.  Then open or make the encoder, if one gives the
+ * supports. */
 static int dictionary_open(struct encode_state *job, struct encode_options *o)
 {
   int is_active;
@@ -407,8 +412,8 @@ static int inputs_open(struct run *run, struct encode_state *job, struct encode_
   return OK;
 }
 
-/* Set atoms per row and rounds of routing; the log says where they come from unless both were
- * given. */
+/* Set the atoms per row and the rounds of routing.  The log says where they come from, unless both
+ * options were given. */
 static void numbers_fill(const struct run *run, const struct encode_options *o,
                          struct encode_state *job)
 {
@@ -420,7 +425,7 @@ static void numbers_fill(const struct run *run, const struct encode_options *o,
     log_info("numbers top-s %d: %s; rounds %d: %s", job->top_s, top_by, job->rounds, rounds_by);
 }
 
-/* Choose the grid, and tile and block for it; log why. */
+/* Choose the grid, and the tile and block for it; log the reason. */
 static int grid_fill(struct run *run, const struct compute_options *o, struct encode_task *task)
 {
   char reason[128] = "as asked";
@@ -441,7 +446,8 @@ static int grid_fill(struct run *run, const struct compute_options *o, struct en
   return OK;
 }
 
-/* Take the supports of the encoder, and its codes or solved ones; the log says which. */
+/* Set the task to take the encoder's supports, and its own codes or solved ones; the log says which
+ * codes. */
 static void encoder_fill(const struct run *run, const struct encode_options *o,
                          struct encode_state *job)
 {
@@ -473,7 +479,8 @@ static void encoder_fill(const struct run *run, const struct encode_options *o,
              t->nonnegative ? "nonnegative" : "of either sign");
 }
 
-/* Fill in the task from options and inputs; warn if the dictionary was made for other options. */
+/* Fill in the task from options and inputs.  Warn if a row cannot have so many atoms or rounds, or
+ * if the dictionary was fitted with more rounds. */
 static int task_fill(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   idx k = job->dictionary.source.k;
@@ -547,8 +554,8 @@ static void job_free(struct encode_state *job)
   free(job);
 }
 
-/* Begin the identity: options with the values that take effect; a part also has its range of
- * rows. */
+/* Begin the identity with the values of options that take effect.  That of a part also has its
+ * range of rows. */
 static int identity_begin(struct run *run, const struct encode_options *o,
                           const struct encode_state *job)
 {
@@ -557,9 +564,9 @@ static int identity_begin(struct run *run, const struct encode_options *o,
   char range[64];
   snprintf(range, sizeof range, "%lld:%lld", (long long)job->part.first,
            (long long)(job->part.first + job->source.n));
-  if (o->join) r.row_range = NULL; /* what ranges make is a whole */
+  if (o->join) r.row_range = NULL; /* the ranges make one result of all rows */
   if (r.row_range)
-    r.row_range = range; /* a part also stores the cosine limit, as given */
+    r.row_range = range; /* the cosine limit stays as it was given */
   else
     r.cosine_limit = cosine_limit_resolved(r.cosine_limit, t->atoms->k);
   r.top_s = t->top_s;
@@ -581,14 +588,14 @@ int encode_identity_begin(struct identity_text *identity, const struct encode_ta
   return identity_text_begin(identity, command_encode.options, &o);
 }
 
-/* Rank 0 publishes. */
+/* Publish the result so far, at a save or at the end.  Called on rank 0. */
 static int result_close(void *self)
 {
   struct encode_state *job = self;
   return encode_close(&job->files, &job->result);
 }
 
-/* Claim the output path.  If an earlier run has done some of the rows, the task gets the others. */
+/* Claim the output path.  If an earlier run has done some rows, the task is for the others. */
 static int files_open(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   struct encode_files *f = &job->files;
@@ -612,7 +619,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   return OK;
 }
 
-/* Take the cuts of the earlier run. */
+/* With --l0: take the cuts of the earlier run, if there was one. */
 static int cuts_resume(struct run *run, struct encode_state *job)
 {
   struct encode_files *f = &job->files;
@@ -623,7 +630,8 @@ static int cuts_resume(struct run *run, struct encode_state *job)
   return comm_broadcast(&run->comm, &job->cuts, sizeof job->cuts, 1);
 }
 
-/* Check that the cuts are of the rows that were encoded; `merge` does this for parts. */
+/* With --l0: check that the cuts were found from the rows that were encoded.  `merge` does this for
+ * parts. */
 static int cuts_confirm(struct run *run, const struct encode_state *job)
 {
   uint64_t rows = job->result.inputs.rows;
@@ -633,8 +641,8 @@ static int cuts_confirm(struct run *run, const struct encode_state *job)
                              : OK);
 }
 
-/* Advise to subtract a mean, unless the dictionary was fitted without one, or an encoder is
- * used. */
+/* If a mean is subtracted: warn if these rows are of another scale than the fitted ones.  Otherwise
+ * advise to subtract one, unless the dictionary was fitted without a mean or an encoder is used. */
 static void mean_advise(const struct run *run, const struct encode_options *o,
                         const struct encode_state *job)
 {
@@ -649,7 +657,9 @@ static void mean_advise(const struct run *run, const struct encode_options *o,
     advice_first_mean(t->rows, job->dictionary.file, mend);
 }
 
-/* A stop ends three blocks; then a part is read again, or what no record of a growing file has. */
+/* Announce how much a stop writes and reads.  It ends the three blocks that are in flight.  Then
+ * all bytes of a part are read again; of a growing file at most the 256 MiB that are not yet
+ * checked. */
 static void ending_set(const struct encode_state *job)
 {
   const struct encode_task *t = &job->task;
@@ -658,7 +668,7 @@ static void ending_set(const struct encode_state *job)
   pace_ending_set(3 * turn, job->files.common.grows ? 256 << 20 : INT64_MAX);
 }
 
-/* Rank 0 alone. */
+/* Print the lines or the object of --dry-run.  Other ranks than 0 return at once. */
 static int plan_print(const struct run *run, const struct encode_options *o,
                       const struct encode_task *t)
 {
@@ -723,7 +733,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
     TRY(encode_run(&job->task, &run->comm, &job->result));
     TRY(encode_saves_take(&job->saves, &job->result, &more));
   }
-  team_spare_set((int)job->task.threads); /* nothing computes any more */
+  team_spare_set((int)job->task.threads); /* all threads are free: nothing computes any more */
   TRY(encode_files_join(&job->files, &job->result));
   TRY(cuts_confirm(run, job));
   TRY(encode_report(run, &job->files, &job->task, &job->result, log_seconds() - begun));

@@ -102,32 +102,33 @@ static const struct option_set evaluate_set = {
     .has_config = 1,
 };
 
-/* What --truth and --labels measure: which features the atoms find. */
-enum { LABEL_SERIES = 3 }; /* the row's own label, the previous row's, and the next row's */
+/* Labels are predicted in three series: of the row itself, of the previous row, of the next row. */
+enum { LABEL_SERIES = 3 };
 
-/* The inputs, and what was found of the dictionary. */
+/* The inputs --truth, --labels and --encoder, which measure how well atoms find features, and the
+ * results that are the same for all sets of codes. */
 struct feature_inputs {
   const char *truth_name, *labels_name, *encoder_name; /* NULL: not given; borrowed */
   char *truth_path, *features_path; /* FILE:/truth and FILE:/truth/features; owned */
   struct supports_input truth;
-  struct identity truth_of; /* the rows that the truth names */
+  struct identity truth_of; /* the hash of the rows, from the file of the truth */
   struct dictionary_input features;
-  struct compare_result compared; /* the decoder's atoms and the features */
-  struct pairs pairs;             /* the same, paired one to one */
+  struct compare_result compared; /* the decoder's atoms with the features */
+  struct pairs pairs;             /* atoms and features, paired one to one */
   struct dictionary_input encoder_file;
   struct encoder_input encoder;
-  real encoder_f1[LABEL_SERIES]; /* by the encoder's scores */
+  real encoder_f1[LABEL_SERIES]; /* F1 of the encoder's scores */
   gidx *labels;                  /* [n] */
   struct arena arena;
 };
 /* The measures of one set of codes. */
 struct feature_measures {
-  real mcc; /* of the dictionary: the same for all codes */
+  real mcc; /* of the dictionary, so the same for all codes */
   struct recovery recovery;
   struct probing_result probing[LABEL_SERIES];
 };
 
-/* A member of struct feature_measures. */
+/* A named `real` in struct feature_measures, or in struct probing_result. */
 struct figure {
   const char *name;
   size_t offset;
@@ -148,7 +149,7 @@ static const struct figure label_figures[] = {
     {"f1_logistic_2", offsetof(struct probing_result, logistic[1])},
     {"f1_logistic_5", offsetof(struct probing_result, logistic[2])},
 };
-/* Row i is probed for the label of row i + shift. */
+/* The codes of row i predict the label of row i + shift. */
 static const struct {
   const char *name, *shown; /* in JSON, and in the text */
   int shift;
@@ -160,7 +161,7 @@ static real value_of(const void *values, const struct figure *figure)
   return *(const real *)((const char *)values + figure->offset);
 }
 
-/* *out <- "FILE" and a path in it; the caller frees it. */
+/* *out <- "file:object"; the caller frees it. */
 static int path_join(const char *file, const char *object, char **out)
 {
   size_t bytes = strlen(file) + strlen(object) + 2;
@@ -193,7 +194,7 @@ static int truth_open(struct feature_inputs *f, const struct row_source *rows)
   return OK;
 }
 
-/* Read the encoder's whole matrix. */
+/* Open --encoder, and read its whole matrix. */
 static int encoder_open(struct feature_inputs *f, const struct row_source *rows)
 {
   struct encoder *e = &f->encoder.stored.encoder;
@@ -208,8 +209,9 @@ static int encoder_open(struct feature_inputs *f, const struct row_source *rows)
   return OK;
 }
 
-/* Open --truth and --labels, if they are given, for these rows.  Call features_close() also when it
- * fails.  ERR_IO; ERR_INPUT when they are not of these rows, or have another number of columns. */
+/* Open --truth, --labels and --encoder, if they are given.  ERR_USAGE: there is an encoder and no
+ * labels.  ERR_IO.  ERR_INPUT: they are not of these rows, or have another number of columns.  Call
+ * features_close() also after a failure. */
 static int features_open(struct feature_inputs *f, const struct row_source *rows)
 {
   CHECK(!f->encoder_name || f->labels_name, ERR_USAGE,
@@ -234,7 +236,7 @@ static void features_close(struct feature_inputs *f)
   arena_free(&f->arena);
 }
 
-/* Compare the decoder with the true features.  c: of one rank. */
+/* With --truth: compare the decoder with the true features.  c has one rank. */
 static int features_compare(struct feature_inputs *f, struct comm *c,
                             const struct atom_source *decoder, int threads)
 {
@@ -255,7 +257,7 @@ static int features_compare(struct feature_inputs *f, struct comm *c,
   return OK;
 }
 
-/* Probe the scores of --encoder, if it is given. */
+/* With --encoder: measure how well its scores predict the labels. */
 static int features_probe(struct feature_inputs *f, const struct row_source *rows, int threads)
 {
   struct probe_series all[LABEL_SERIES];
@@ -290,7 +292,7 @@ static int features_measure(const struct feature_inputs *f, const struct support
   return status;
 }
 
-/* Print one figure of all sets of codes; base points to it in the first set. */
+/* Print one figure for all sets of codes.  base: the struct of the figure, in the first set. */
 static void figure_print(const char *prefix, const struct figure *figure, const void *base,
                          int count)
 {
@@ -303,7 +305,7 @@ static void figure_print(const char *prefix, const struct figure *figure, const 
   printf("\n");
 }
 
-/* Print one line per figure, with a column per set of codes, and lines of the encoder. */
+/* Print one line per figure, with a column per set of codes; then the lines of the encoder. */
 static void features_print(const struct feature_inputs *f, const struct feature_measures *m,
                            int count)
 {
@@ -416,7 +418,8 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   return OK;
 }
 
-/* Check that truth and codes are of these rows and this dictionary, if they name them. */
+/* If the truth or the codes have hashes of their rows and their dictionary, check that they are
+ * those given. */
 static int identities_check(struct comm *c, struct evaluate *e)
 {
   const struct row_source *rows = &e->rows.source;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta export: dictionary.h5 -> files for other programs, evaluated first. */
+ * sagitta export: dictionary.h5 -> files for other programs.  With --rows the files of an
+ * autoencoder are evaluated before they are written. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,12 +107,11 @@ struct export_job {
   struct stored_encoder stored;
   struct stable_atoms stable;
   struct atom_source source; /* the atoms that are written */
-  int is_active;             /* a result of fit --find features, which is evaluated by its own
-                              * encoder */
+  int is_active;             /* a result of fit --find features: own_evaluate() takes its encoder */
   struct export_model model;
   struct output_path place;
-  char rest[4096];
-  struct metrics own, other; /* metrics of the rows: by us, and by the other program's rule */
+  char rest[4096];           /* path of the second file, if the form has two */
+  struct metrics own, other; /* metrics of Sagitta's codes, and of the other program's */
   int is_judged;
   struct support_sink sink;
   struct arena arena;
@@ -129,7 +129,7 @@ static int state_warn(const struct dictionary_input *d)
   return OK;
 }
 
-/* Keep only the atoms that fits of other seeds have found, too. */
+/* With --stable: keep only the atoms that fits of other seeds have found, too. */
 static int stable_load(struct export_job *job, const struct export_options *o, float *atoms)
 {
   const struct dictionary_input *d = &job->dictionary;
@@ -151,7 +151,7 @@ static int stable_load(struct export_job *job, const struct export_options *o, f
   return OK;
 }
 
-/* Read atoms, and what an import left beside them, into memory. */
+/* Read the dictionary's atoms and encoder into memory, and plan the files. */
 static int dictionary_load(struct export_job *job, const struct export_options *o)
 {
   struct dictionary_input *d = &job->dictionary;
@@ -166,7 +166,7 @@ static int dictionary_load(struct export_job *job, const struct export_options *
   if (d->input->format == INPUT_H5)
     TRY(encoder_read(&d->input->h5, &job->arena, &job->stored, &has_encoder));
   job->source = *s;
-  /* no other program solves codes of active atoms, so these files are those of any fit */
+  /* No other program solves the codes of active atoms, so the files have no such encoder. */
   job->is_active = has_encoder && job->stored.encoder.kind == ENCODER_ACTIVE && !(o->stable > 0);
   has_encoder = has_encoder && job->stored.encoder.kind != ENCODER_ACTIVE;
   CHECK(!(o->stable > 0) || !has_encoder, ERR_INPUT,
@@ -219,7 +219,7 @@ static int nothing_write(void *self, const struct support_block *block)
   return OK;
 }
 
-/* *m <- the metrics of the dictionary itself on the rows, as in `encode`. */
+/* *m <- the metrics of the codes that `sagitta encode` finds for the rows. */
 static int own_evaluate(struct run *run, struct export_job *job, const struct export_options *o,
                         struct metrics *m)
 {
@@ -257,7 +257,7 @@ static int own_evaluate(struct run *run, struct export_job *job, const struct ex
   return OK;
 }
 
-/* *m <- the metrics of the other program's rule, with what the files will hold. */
+/* *m <- the metrics of the codes that the other program would find from the files. */
 static int other_evaluate(struct run *run, struct export_job *job, const struct export_options *o,
                           struct metrics *m)
 {
@@ -277,13 +277,15 @@ static int other_evaluate(struct run *run, struct export_job *job, const struct 
   return forward_evaluate(&task, &run->comm, m);
 }
 
-/* The rule by which the other program finds codes. */
+/* The name of the rule by which the other program finds codes. */
 static const char *encoder_of(const struct export_model *e)
 {
   return e->pursues ? "matching pursuit" : e->stored ? "its own encoder" : "a tied encoder";
 }
 
-/* Report how well the files describe the rows; ERR_INPUT if that is too little. */
+/* For files of an autoencoder.  With --rows, log how much of the rows the other program would
+ * explain.  ERR_INPUT, unless --force is given: that is too little, or the dictionary has no
+ * encoder and there are no rows. */
 static int model_evaluate(struct run *run, struct export_job *job, const struct export_options *o)
 {
   const struct export_model *e = &job->model;

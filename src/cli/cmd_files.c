@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta inspect, verify and diff: what is in a file, is it whole, are two the same. */
+ * sagitta inspect, verify and diff: show what is in a file, check it, compare two files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,11 +158,11 @@ static int folder_find(const char *name, int *is_folder)
   return OK;
 }
 
-/* What to do with each file: print a page about it, or add it to the open JSON object. */
+/* The functions for each file: print a page about it, or add an object to the open JSON array. */
 struct visit {
   int (*print)(const char *path, FILE *out);
   int (*tell)(const char *path, struct json *json);
-  int answers;       /* ERR_INPUT about a file is an answer: what was found is printed */
+  int answers;       /* ERR_INPUT about a file is an answer: the JSON is still printed */
   FILE *out;         /* NULL: print nothing */
   struct json *json; /* NULL: print text */
 };
@@ -185,7 +185,7 @@ static int folder_visit(const char *folder, const struct file_names *names, cons
   return OK;
 }
 
-/* Visit a file, or each file of a folder. */
+/* Visit a file, or each .h5 file of a folder. */
 static int files_visit(const char *name, const struct visit *v)
 {
   struct file_names names;
@@ -198,7 +198,7 @@ static int files_visit(const char *name, const struct visit *v)
   return status;
 }
 
-/* The same as JSON: the list `files`. */
+/* The same, as a JSON object with the array `files`. */
 static int files_json(const struct run *run, const char *name, struct visit v)
 {
   struct json j;
@@ -212,8 +212,8 @@ static int files_json(const struct run *run, const char *name, struct visit v)
   return status;
 }
 
-/* The option is a text: every number from 0 on is an atom, so no number can mean that it is
- * missing. */
+/* *atom <- the number in the text of --atom.  The option is a text, because every number from 0 on
+ * is an atom, so no number could mean that the option is missing. */
 static int atom_number(const char *text, idx *atom)
 {
   size_t digits = strspn(text, "0123456789");
@@ -264,7 +264,7 @@ static int inspect_command(struct run *run, const void *options, const char **ar
   return run->wants_json ? files_json(run, arguments[0], v) : files_visit(arguments[0], &v);
 }
 
-/* Add what was found about a file; the lines of its page are `checks`. */
+/* Add an object about a verified file.  The lines of its page become the array `checks`. */
 static int check_json(const char *path, char *lines, int status, struct json *j)
 {
   json_object(j, NULL);
@@ -306,7 +306,7 @@ static int verify_command(struct run *run, const void *options, const char **arg
   return verify_supports(&given);
 }
 
-/* The difference is a file that one folder lacks. */
+/* Print, or add to the open object, that the file `name` is only in one folder. */
 static void only_differs(const char *name, const char *folder, struct json *j)
 {
   if (!j) text_print(stdout, "'%s' is only in '%s'\n", name, folder);
@@ -318,7 +318,7 @@ static void only_differs(const char *name, const char *folder, struct json *j)
   json_end(j);
 }
 
-/* Merge the sorted names of two folders; stop at the first difference. */
+/* Compare two folders file by file, by their sorted names, up to the first difference. */
 static int names_merge(const char *const folder[2], const struct file_names names[2],
                        struct json *json, int *equal)
 {

@@ -227,7 +227,7 @@ static const struct option_set fit_set = {
     .has_config = 1,
 };
 
-/* An option that the update does not read is refused, or named where auto took the update. */
+/* Refuse an option that the update does not use.  If auto chose the update, only warn. */
 static int update_options_check(const struct fit_job *j, enum fit_update update)
 {
   static const struct option_advice of_all = {"directions", "all atoms move at once"};
@@ -244,7 +244,7 @@ static int update_options_check(const struct fit_job *j, enum fit_update update)
   return OK;
 }
 
-/* Times are known of a fit whose work is known, of rows in files. */
+/* Refuse --rates with options whose work is not known, or for which no rate is measured. */
 static int rates_option_check(const struct fit_options *o)
 {
   TRY(report_rates_check(o->rates, o->dry_run));
@@ -293,8 +293,8 @@ static int inputs_open(struct fit_job *j)
   return arena_alloc(&j->arena, &j->mean, j->rows.source.p, sizeof *j->mean);
 }
 
-/* A large penalty leaves a part of each row to all of its atoms.  The atoms then move alike, so a
- * longer step would overshoot. */
+/* With a large penalty, codes leave a part of each row unexplained, and all atoms of the row move
+ * towards this part.  So a longer step would overshoot. */
 static real relaxation_of(const struct fit_task *t)
 {
   if (t->relaxation > 0) return t->relaxation;
@@ -315,12 +315,12 @@ static void task_fill(struct fit_job *j)
   t->nonnegative = strcmp(o->codes, "nonnegative") == 0;
   t->relaxation = relaxation_of(t);
   t->update = fit_update_of(o->update);
-  /* the best atoms, and those of another seed */
+  /* a copy of the best atoms, and with --seeds the atoms of another seed */
   t->beside = (o->seeds > 1 ? 2 : 1) * (gidx)t->k * j->rows.source.p * (gidx)sizeof(float);
   t->threads = threads_default(j->run, t->threads);
 }
 
-/* Atoms per row in supports.h5, at most as many as there are. */
+/* The number of atoms per row in supports.h5: at most K. */
 static idx encode_width(const struct fit_options *o)
 {
   return (idx)imin(o->encode_s ? o->encode_s : o->top_s, o->asked.k);
@@ -331,7 +331,8 @@ static idx encode_rounds(const struct fit_options *o)
   return (idx)imin(o->asked.rounds, encode_width(o));
 }
 
-/* Options with the values that take effect; those without effect here get a fixed value. */
+/* Options with the values that take effect; options without effect in this fit get a fixed
+ * value. */
 static struct fit_options options_resolve(const struct fit_job *j)
 {
   const struct fit_task *t = &j->task;
@@ -350,7 +351,8 @@ static struct fit_options options_resolve(const struct fit_job *j)
   return r;
 }
 
-/* Name the rows as encode does.  In a fit by parts no hash covers all rows: a sample is hashed. */
+/* Add the shape of the rows to the identity, as encode does.  A fit by parts (--minibatch) has no
+ * hash of all rows, so it adds the hash of a sample. */
 static int rows_name(const struct fit_job *j, struct identity_text *t)
 {
   const struct row_source *rows = &j->rows.source;
@@ -371,7 +373,8 @@ static int identity_begin(struct fit_job *j)
   return j->run->comm.rank ? OK : rows_name(j, t);
 }
 
-/* Settle the rows per part; used.in then has the number. */
+/* Decide the rows per part (--minibatch); used.in then has the number.  earlier: as for
+ * fit_parts_settle(). */
 static int parts_settle(struct fit_job *j, gidx earlier)
 {
   TRY(fit_parts_settle(&j->parts, &j->task, &j->run->comm, earlier));
@@ -452,8 +455,9 @@ static void encode_fill(struct fit_job *j)
                                    .max_cosine = j->o->cosine_limit};
 }
 
-/* A stop writes the atoms, and of parts what is known so far: two sums, or weights with conjugate.
- * The atoms of the sweep before may be on their way to the disk. */
+/* Announce the bytes that a stop writes: the atoms; those of the previous sweep, if they are still
+ * being written; with --minibatch also the Gram matrix and the sums of rows, or one weight per atom
+ * with --update conjugate. */
 static void ending_set(const struct fit_job *j)
 {
   gidx k = j->task.k, p = j->rows.source.p;
@@ -471,7 +475,7 @@ static int block_drop(void *self, const struct support_block *block)
   return OK;
 }
 
-/* Evaluate the held-out rows with the number of atoms that rows are encoded with.  Collective. */
+/* Evaluate the held-out rows with as many atoms per row as in supports.h5.  Collective. */
 static int held_out_encode(struct fit_job *j)
 {
   static const struct support_sink nowhere = {NULL, block_drop};
@@ -504,9 +508,9 @@ static int supports_end(void *self)
   return encode_files_end(&j->supports, &j->encoded, facts, facts_of(j, facts));
 }
 
-/* Encode all rows with the best dictionary, without penalty, into supports.h5; a resumed run
- * encodes only the rest.  It may be stopped between two blocks, and is saved, as encode is.
- * Collective. */
+/* Encode all rows with the best dictionary, without penalty, into supports.h5.  A resumed run
+ * encodes only the rows that are left.  Like encode, this can be stopped between two blocks, and
+ * finished blocks are saved every --save-seconds.  Collective. */
 static int rows_encode(struct fit_job *j)
 {
   struct run *run = j->run;
@@ -553,7 +557,7 @@ static int plan_show(struct fit_job *j)
   return comm_agree(c, c->rank ? OK : fit_plan_show(j, &forecast));
 }
 
-/* The fit has ended, and all files are written. */
+/* Report the fit, after all files are written. */
 static int end_report(struct fit_job *j)
 {
   TRY(fit_seeds_count(j));
@@ -563,7 +567,8 @@ static int end_report(struct fit_job *j)
   return OK;
 }
 
-/* Rank 0.  run.json gets the options that were settled; they are freed with the job. */
+/* Report, and write run.json.  This comes before the job is freed, since run.json has the options
+ * in j->settled.  Rank 0. */
 static int job_end(struct fit_job *j)
 {
   if (!j->run->stopped) TRY(end_report(j));

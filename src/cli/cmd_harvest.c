@@ -96,8 +96,8 @@ struct harvest_job {
   struct capture_input in;
   struct device device;
   struct output_path place;
-  struct matrix_output file; /* rank 0, as is lse */
-  struct h5_array lse;
+  struct matrix_output file; /* rank 0: rows.h5 */
+  struct h5_array lse;       /* rank 0: /lse of rows.h5 */
   struct harvest_sink sink;
   struct harvest_task task;
   struct harvest_result result;
@@ -197,8 +197,9 @@ static void result_log(const struct run *run, const struct harvest_job *j)
              (long long)j->result.blind);
 }
 
-/* Choose the cut.  It is the same on all ranks, some of which may have found no GPU.  One rank with
- * a GPU holds all keys and values if it can. */
+/* Choose what ranks divide, queries or positions.  All ranks must choose the same, and some may
+ * have no GPU, so with several ranks the device does not matter.  A single rank with a GPU takes
+ * queries: only then can its GPU hold all keys and values. */
 static enum harvest_cut cut_choose(const struct harvest_job *j, const struct harvest_options *o,
                                    int ranks)
 {
@@ -242,8 +243,8 @@ struct mixer_job_files {
   struct mixer_input in;
   struct device device;
   struct output_path place, state_path;
-  struct matrix_output file; /* rank 0, as is state */
-  struct state_output state;
+  struct matrix_output file; /* rank 0: rows.h5 */
+  struct state_output state; /* rank 0: slots.h5, if sequences keep their states */
   struct mixer_sink sink;
   struct mixer_task task;
   struct mixer_result result;
@@ -259,7 +260,8 @@ static int mixer_state_write(void *self, idx slot, const float *s, const float *
   return state_output_write(&((struct mixer_job_files *)self)->state, slot, s, taps);
 }
 
-/* `auto` takes a CPU if a GPU has no kernel for the net; the log says why. */
+/* Open the device.  If it is `auto` and the GPU has no kernel for the net, the CPU is opened, and
+ * the log says why. */
 static int mixer_device_open(struct mixer_job_files *j, struct device_options *options)
 {
   options->work += mixer_work(&j->in.source);
@@ -300,7 +302,8 @@ static int mixer_entries_json(const struct mixer_job_files *j)
   return OK;
 }
 
-/* Finish the states first: a run cannot be continued from rows without their states. */
+/* Publish the states before the rows: the next tokens of a sequence need its state, so rows without
+ * the states would be of no use. */
 static int mixer_result_finish(const struct run *run, struct mixer_job_files *j, int threads)
 {
   struct run_fact facts[MAX_FACTS];
@@ -313,7 +316,7 @@ static int mixer_result_finish(const struct run *run, struct mixer_job_files *j,
   return matrix_output_finish(&j->file, facts, n);
 }
 
-/* Claim the path of slots.h5, if a slot is kept. */
+/* Claim the path of slots.h5, if a sequence keeps its state. */
 static int mixer_path_check(struct mixer_job_files *j, const struct harvest_options *o)
 {
   const char *output = o->output.output;
@@ -372,7 +375,8 @@ static int mixer_command(struct run *run, const struct harvest_options *o)
   return OK;
 }
 
-/* *is_gated <- whether the capture is of a gated delta net, by --mixer or by its contents. */
+/* *is_gated <- is the capture of a gated delta net?  --mixer says so, or with `auto` the
+ * capture. */
 static int mixer_choose(const struct harvest_options *o, uint64_t *is_gated)
 {
   char mixer[64];

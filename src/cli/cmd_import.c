@@ -69,7 +69,7 @@ struct import {
   struct matrix_output file;
   struct stored_encoder stored;
   struct arena arena;
-  float *atoms, *norm; /* [k][p], [k] */
+  float *atoms, *norm; /* [k][p]; [k] norms of the decoder's rows */
   real *mean;          /* [p] */
   real least, most;    /* smallest and largest of the norms */
   int is_scaled;
@@ -88,7 +88,7 @@ static int folder_choose(const struct import_options *o, const struct run *run,
   return OK;
 }
 
-/* Check that all values are finite.  Only thresholds may be infinite: such an atom never fires. */
+/* Check that all values of decoder and encoder are finite, the thresholds too. */
 static int values_check(const struct autoencoder *a)
 {
   idx k = a->encoder.k, p = a->encoder.p;
@@ -111,7 +111,8 @@ static int values_check(const struct autoencoder *a)
   return OK;
 }
 
-/* Compute the norms of the decoder's rows, and whether these have to be divided by them. */
+/* Compute the norms of the decoder's rows.  m->is_scaled <- must these rows be divided by their
+ * norms to become the atoms? */
 static int norms_find(struct import *m)
 {
   const struct autoencoder *a = &m->source;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta merge: the parts of an encoding -> the supports.h5 of the whole.
  * Rank 0 alone opens the parts, and reads them once: they are verified while they are copied.
- * Ranges of one file (--join) are parts by their journals, and not copied. */
+ * Ranges that jobs wrote into one file (--join) also count as parts.  They are opened by their
+ * journals, and are not copied. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,9 +84,9 @@ static const struct option_set merge_set = {
 struct merge {
   struct shard_names names;
   struct rows_input rows; /* with --rows */
-  int joins;              /* the argument is a folder with ranges of one file */
+  int joins;              /* 1: the argument is a folder with ranges of one file */
   struct ranges_whole ranges;
-  struct part_input *parts; /* [count], once all are open in the order of their rows */
+  struct part_input *parts; /* [count]; once all are open, in the order of their rows */
   int count;
   struct output_path place;
   struct supports_output file;
@@ -114,7 +115,8 @@ static int parts_collect(struct merge_options *o, const char **arguments)
   return OK;
 }
 
-/* Rank 0: is the only argument a folder, in which the result is to be? */
+/* *is <- is the only argument a folder, and --output missing or the same folder?  Then the folder
+ * has ranges of one file.  ERR_USAGE: it is not, and --output is missing.  Rank 0. */
 static int folder_find(const struct merge_options *o, gidx *is)
 {
   struct stat facts, other;
@@ -125,7 +127,7 @@ static int folder_find(const struct merge_options *o, gidx *is)
   return *is || o->dry_run ? OK : output_check_given(output);
 }
 
-/* All ranks know. */
+/* m->joins <- the answer of folder_find(), on all ranks.  If it is yes, the folder is --output. */
 static int folder_use(struct run *run, struct merge_options *o, struct merge *m)
 {
   gidx is = 0;
@@ -144,7 +146,7 @@ static int row_order(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
-/* A folder means its supports.h5, which cannot be a part: parts have other names. */
+/* A folder stands for its supports.h5.  Refuse a folder without one: parts have other names. */
 static int name_check(const char *name)
 {
   char file[MAX_NAME];
@@ -171,7 +173,7 @@ static int parts_open(struct merge *m)
   return OK;
 }
 
-/* Ranges are parts that are open. */
+/* Open all ranges of the folder, each as a part. */
 static int ranges_open(struct merge *m, const char *folder)
 {
   TRY(ranges_whole_open(&m->ranges, folder));
@@ -191,7 +193,8 @@ static int gap_fail(const struct merge *m, gidx first, gidx end)
        (long long)first, (long long)end);
 }
 
-/* All lines must be those of the first part, except the range of rows. */
+/* Check that the identity of a part has the lines of the first part's identity, except the range of
+ * rows. */
 static int identity_compare(const char *of_first, const char *first, const char *file)
 {
   struct identity_difference d;
@@ -205,7 +208,7 @@ static int identity_compare(const char *of_first, const char *first, const char 
   return OK;
 }
 
-/* Check that the parts are of one encoding; the whole gets its identity. */
+/* Check that all parts belong to one encoding.  *whole <- its identity. */
 static int identities_check(const struct merge *m, struct identity_text *whole)
 {
   const char *first = m->parts[0].supports.file;
@@ -216,7 +219,8 @@ static int identities_check(const struct merge *m, struct identity_text *whole)
   return OK;
 }
 
-/* Check that each part begins where the one before it ends. */
+/* Check that each part begins where the one before it ends, and that no row is missing.  The first
+ * part must have the decoder cosine, if this is computed at all. */
 static int parts_check(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
@@ -237,7 +241,7 @@ static int parts_check(const struct merge *m)
   return OK;
 }
 
-/* Warn if the parts' files of rows differ in size or time. */
+/* Warn if the files of rows that parts were made from differ in size or time. */
 static void files_compare(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
@@ -271,7 +275,8 @@ static int rows_same(const struct merge *m, uint64_t are)
   return OK;
 }
 
-/* With --rows: check that the parts are of these rows.  Collective. */
+/* With --rows: check that the parts are of these rows.  Without it, only compare what the parts say
+ * about their files of rows.  Collective. */
 static int rows_compare(struct run *run, const struct merge *m)
 {
   struct comm *c = &run->comm;
@@ -285,7 +290,8 @@ static int rows_compare(struct run *run, const struct merge *m)
   return comm_agree(c, c->rank ? OK : rows_same(m, are));
 }
 
-/* Check that the cuts were counted on the rows that the parts have. */
+/* With --l0: check that all parts have the same cuts, and that these were found from the rows of
+ * the parts. */
 static int cuts_compare(const struct merge *m)
 {
   const struct score_cuts *first = &m->parts[0].supports.cuts;
@@ -321,7 +327,8 @@ static int metrics_join(struct merge *m)
   return cuts_compare(m);
 }
 
-/* Copy the parts into the whole.  Rank 0. */
+/* Copy the parts into the result, unless they are ranges that are in its file already.  Then join
+ * their metrics.  Rank 0. */
 static int parts_copy(struct merge *m)
 {
   struct supports_shape shape = m->parts[0].shape;
@@ -341,13 +348,14 @@ static int parts_copy(struct merge *m)
   return metrics_join(m);
 }
 
-/* The memory of rank 0, and the files. */
+/* Bytes: the memory of rank 0 for the program, the open parts and copying; the size of the result;
+ * and what is read of the parts. */
 struct plan {
   gidx program, parts, copying, disk, read;
 };
-enum { CHUNKS_BYTES = 6 << 20 }; /* a chunk of each array that is read, and that is written */
+enum { CHUNKS_BYTES = 6 << 20 }; /* one chunk of each array, read and written */
 
-/* The memory of copying the largest part; checking the whole takes no more. */
+/* Find the plan.  Copying counts for the largest part; checking the result takes no more memory. */
 static int plan_find(const struct merge *m, struct plan *p)
 {
   struct supports_shape shape = m->parts[0].shape;
@@ -373,7 +381,8 @@ static int plan_find(const struct merge *m, struct plan *p)
   return OK;
 }
 
-/* Rank 0 alone reads the parts, and writes and checks the whole. */
+/* Add the times.  A rate is of all ranks together, but rank 0 alone reads the parts, and writes and
+ * checks the result. */
 static void times_find(const struct run *run, const struct plan *p, const struct rates *r,
                        struct times *t)
 {
@@ -443,7 +452,7 @@ static int entries_json(const struct merge *m)
   return OK;
 }
 
-/* Rank 0. */
+/* Publish the result, and report.  Rank 0. */
 static int whole_publish(struct run *run, struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
@@ -466,7 +475,7 @@ static int whole_publish(struct run *run, struct merge *m)
   return OK;
 }
 
-/* Refuse to overwrite the parts, and lists of them.  Rank 0. */
+/* Refuse an output that would overwrite a part, or a file @LIST that names parts.  Rank 0. */
 static int path_check(const struct merge *m)
 {
   for (int i = 0; i < m->count && !m->joins; i++)
@@ -476,7 +485,7 @@ static int path_check(const struct merge *m)
   return OK;
 }
 
-/* Rank 0: no other rank reads the parts. */
+/* Open and check the parts.  Rank 0: no other rank reads them. */
 static int parts_begin(struct run *run, struct merge *m, const char *folder)
 {
   TRY(m->joins ? ranges_open(m, folder) : parts_open(m));

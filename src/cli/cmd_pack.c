@@ -65,7 +65,7 @@ struct pack_job {
   struct shard_names names;
   struct capture_input *in;               /* [names.count] */
   const struct capture_source **captures; /* [names.count] */
-  struct rows_input files;                /* for their names only */
+  struct rows_input files;                /* has only the names of the captures */
   struct output_path place;
   struct capture_output file;
   struct pack_result result;
@@ -112,7 +112,7 @@ static double float_bytes(enum h5_type type)
   return type == TYPE_F32 ? 4 : 2;
 }
 
-/* Bytes of the keys and values of this many positions. */
+/* Bytes of the keys and values of `positions` positions; k and v are their types. */
 static double positions_bytes(const struct pack_job *j, gidx positions, enum h5_type k,
                               enum h5_type v)
 {
@@ -136,7 +136,8 @@ static double pool_bytes(const struct pack_job *j, idx size)
   return positions_bytes(j, j->result.blocks * size, j->file.k.type, j->file.v.type);
 }
 
-/* The type that all captures have is kept; a mixture becomes float32, which holds all of them. */
+/* The shape of the packed capture.  Queries, keys and values each keep their type if all captures
+ * have the same one; otherwise they become float32, which holds the values of every type. */
 static struct capture_shape shape_find(const struct pack_job *j, idx size)
 {
   const struct capture_input *first = &j->in[0];

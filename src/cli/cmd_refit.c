@@ -113,7 +113,8 @@ static int options_check(const struct refit_options *o)
   return output_folder_check(&o->output);
 }
 
-/* Complete the task, for what happens at the ends of sweeps. */
+/* Complete the task with the members that depend on options, and on whether ranks divide the
+ * rows. */
 static int task_complete(struct refit_job *j)
 {
   const struct refit_options *o = j->o;
@@ -133,7 +134,8 @@ static gidx held_out_rows(const struct refit_job *j)
   return refit_rows_partition(n, j->rows->size, j->rows->rank, &first);
 }
 
-/* The rows that the coder gets: those of the state, or the held-out rows. */
+/* The shape of a coder.  It has room for this rank's held-out rows, and for its rows of the state
+ * if the coder gets them: with --reroute, or if one rank has all rows. */
 static struct sparse_coder_shape sparse_coder_shape_of(const struct refit_job *j,
                                                        const struct refit_state *f)
 {
@@ -146,7 +148,7 @@ static struct sparse_coder_shape sparse_coder_shape_of(const struct refit_job *j
   return shape;
 }
 
-/* The inputs are those of the start, also when a run is resumed. */
+/* Open the job.  A resumed run also has the inputs with which the first run started. */
 static int files_open(struct refit_job *j)
 {
   const struct refit_options *o = j->o;
@@ -176,7 +178,7 @@ static int inputs_open(struct refit_job *j)
   return OK;
 }
 
-/* Find the bytes that each rank holds besides the state. */
+/* j->task.beside <- the bytes that a rank holds in addition to the state: those of --holdout. */
 static int beside_find(struct refit_job *j)
 {
   struct refit_state f;
@@ -187,7 +189,7 @@ static int beside_find(struct refit_job *j)
   return fit_validation_bytes(&shape, j->holdout.source.n, j->rows->size, &j->task.beside);
 }
 
-/* Check that the memory suffices before anything is read. */
+/* Complete the task, and check that the memory suffices.  Called before rows are read. */
 static int memory_plan(struct refit_job *j)
 {
   TRY(task_complete(j));
@@ -203,7 +205,7 @@ static int has_gpu(const struct refit_job *j)
   return resident_fits(&f, &shape, held_out_rows(j), j->o->directions);
 }
 
-/* Decide whether every rank gets all rows (resident.h). */
+/* Decide whether every rank gets all rows (refit/resident.h), and set j->rows. */
 static int alone_plan(struct refit_job *j)
 {
   if (j->c->size == 1 || !strcmp(j->o->device, "cpu") || !strcmp(j->o->share, "yes")) return OK;
@@ -254,7 +256,8 @@ static int sparse_coder_prepare(struct refit_job *j)
   return fit_validation_advise(&j->validation);
 }
 
-/* Warn if the metrics of these rows mislead. */
+/* Warn if the metrics mislead: because of a few rows of massive norm, or a mean that is not
+ * subtracted. */
 static int rows_advise(const struct refit_job *j)
 {
   const struct refit_state *f = &j->state;
@@ -292,7 +295,7 @@ static int refit_open(struct refit_job *j)
   return sparse_coder_prepare(j);
 }
 
-/* *out <- the fingerprint of frames, supports, codes and determinants, as they are written. */
+/* *out <- the fingerprint of the state: frames, supports, scores, codes and log-determinants. */
 static int fingerprint_find(const struct refit_job *j, uint64_t *out)
 {
   const struct refit_state *f = &j->state;
@@ -359,7 +362,8 @@ static int report(struct refit_job *j, gidx resumed, double seconds)
   return OK;
 }
 
-/* A stop writes sweep.h5 or both results; those of the sweep before may be on their way. */
+/* Announce the bytes that a stop writes: the two results of the previous sweep, if they are still
+ * being written; then sweep.h5, or the two results of this sweep. */
 static void ending_set(const struct refit_job *j)
 {
   const struct support_source *s = j->task.supports;

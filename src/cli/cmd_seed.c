@@ -89,7 +89,8 @@ static int input_open(struct rows_input *rows, struct comm *c, const struct seed
   return rows_input_open(rows, c, o->rows);
 }
 
-/* With --center: compute the column means of the rows; in any case check all rows. */
+/* With --center: compute the column means of the rows.  In either case check that all values are
+ * finite. */
 static int mean_find(struct run *run, const struct seed_options *o, struct seed_run *job)
 {
   real *mean = NULL;
@@ -155,7 +156,7 @@ static int seed_command(struct run *run, const void *options, const char **argum
   TRY(run_begin(run, &o->output, "dictionary.h5", &(const struct run_inputs){.rows = &job->rows},
                 &job->place));
   advice_shape(&job->rows.source);
-  team_spare_set(threads_default(run, 0)); /* for reading */
+  team_spare_set(threads_default(run, 0)); /* threads that read the rows */
   TRY(mean_find(run, o, job));
   TRY(comm_agree(c, result_open(run, job)));
   double begun = log_seconds();

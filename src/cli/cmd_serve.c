@@ -235,7 +235,7 @@ static int options_check(const struct serve_options *o)
   return serve_access_check(o->listen, o->keys, o->no_keys);
 }
 
-/* Read the net's size; rows have one value per head and column. */
+/* Open --mixer, and check that its rows are as wide as the atoms: one value per head and column. */
 static int mixer_read(struct serve_job *s, const struct serve_options *o)
 {
   TRY(mixer_input_open(&s->mixer, o->mixer));
@@ -261,7 +261,7 @@ static int inputs_open(struct serve_job *s, const struct serve_options *o)
   return serve_access_open(&s->access, o->listen, o->keys);
 }
 
-/* Fill in the task, which is that of `sagitta encode`. */
+/* Fill in the task with the values that `sagitta encode` would take. */
 static void encode_fill(struct serve_job *s, const struct serve_options *o)
 {
   const struct dictionary_input *d = &s->dictionary;
@@ -334,7 +334,7 @@ static int task_fill(struct serve_job *s, const struct serve_options *o)
   return OK;
 }
 
-/* Replay a log instead of serving. */
+/* With --replay: compute recorded steps again instead of serving. */
 static int replay(struct serve_job *s, const struct serve_options *o)
 {
   TRY(encode_identity_begin(&s->identity, &s->encode));

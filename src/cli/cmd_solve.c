@@ -131,7 +131,8 @@ static void task_fill(const struct run *run, const struct solve_options *o, stru
                                   .kernels = o->kernels};
 }
 
-/* All ranks read and solve, rank 0 writes. */
+/* Add the times.  A rate is of all ranks together: all ranks read and solve, but rank 0 alone
+ * writes and checks. */
 static void times_find(const struct run *run, const struct systems_shape *s, const struct rates *r,
                        struct times *t)
 {
@@ -165,7 +166,7 @@ static int plan_json(const struct run *run, const struct systems_shape *s,
   return facts_end(&j);
 }
 
-/* The lines of --dry-run. */
+/* Print the lines or the object of --dry-run.  Other ranks than 0 return at once. */
 static int plan_print(const struct run *run, const struct solve_task *t)
 {
   const struct systems_shape *s = t->systems->shape;
@@ -213,8 +214,8 @@ static void outcomes_report(const struct solve_result *r)
              (long long)r->mended);
 }
 
-/* Warn about systems whose steps and logarithms have the bits of (N.7) to (N.13), but few correct
- * digits. */
+/* Warn about systems whose steps and log-determinants have few correct digits because of
+ * cancellation, although they have the bits of (N.7) to (N.13). */
 static void loss_report(const struct solve_result *r)
 {
   if (r->most_lost > 0)
@@ -263,7 +264,7 @@ static int entries_json(const struct solve_state *job)
   return OK;
 }
 
-/* Rank 0 publishes. */
+/* Publish solutions.h5; called by job_finish() on rank 0. */
 static int result_close(void *self)
 {
   struct solve_state *job = self;
@@ -311,7 +312,7 @@ static int strict_check(const struct solve_options *o, const struct solve_state 
   return OK;
 }
 
-/* The result is complete: with --strict it is judged as if it had been made now. */
+/* An earlier run has completed the result.  --strict gives the errors that a new run would give. */
 static int complete_end(struct run *run, const struct solve_options *o, struct solve_state *job)
 {
   struct comm *c = &run->comm;
@@ -354,7 +355,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   const struct systems_shape *shape = &job->systems.shape;
   struct solve_result *r = &job->result;
   solve_join(r, &job->out.counted);
-  int gpu = strcmp(r->device, "cpu") != 0; /* the name of a GPU is in the table of ranks */
+  int gpu = strcmp(r->device, "cpu") != 0; /* solve_run() has logged the names of GPUs */
   log_info("solve   systems=%lld rows=%lld failed=%lld ranks=%d device=%s%s%s seconds=%.2f "
            "fingerprint=%016llx",
            (long long)r->end, (long long)shape->row[r->end], (long long)failed(r), c->size,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta synth: rows.h5, dictionary.h5 and start.h5 whose truth is known. */
+ * sagitta synth: rows.h5, dictionary.h5 and start.h5 whose truth is known.  synth_world.h makes a
+ * world of features, and synth_systems.h arrow systems. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,13 +147,13 @@ static struct synth_task task_of(const struct synth_options *o)
   return t;
 }
 
-/* Refuse options of planted data if the fixture or a world is made. */
+/* Refuse options of planted data if the fixture (--kind trig) or a world is made. */
 static int planted_unused(const struct synth_options *o, const struct synth_task *t)
 {
   static const struct option_advice all[] = {{"top-s", NULL},        {"frame", NULL},
                                              {"frequencies", NULL},  {"noise", NULL},
                                              {"start-cosine", NULL}, {"seed", NULL}};
-  int is_fixed = t->kind == SYNTH_TRIG; /* a world does have a seed */
+  int is_fixed = t->kind == SYNTH_TRIG; /* a world has a seed, which is last in the list */
   const struct option_advice *bad = options_first_set(&synth_set, o, all, LENGTH(all) - !is_fixed);
   CHECK(!bad, ERR_USAGE, "'--%s' says nothing about '--kind %s'%s", bad->key, o->kind,
         is_fixed ? ", which is fixed" : "");
@@ -210,7 +211,7 @@ static int plan_json(const struct run *run, const struct synth_task *t, double r
   return facts_end(&j);
 }
 
-/* The lines of --dry-run. */
+/* Print the lines or the object of --dry-run.  Other ranks than 0 return at once. */
 static int plan_print(const struct run *run, const struct synth_task *t)
 {
   const struct planted *g = &t->planted;
@@ -230,7 +231,7 @@ static int plan_print(const struct run *run, const struct synth_task *t)
   return OK;
 }
 
-/* Refuse to begin if one of the output paths is taken. */
+/* Claim the path of dictionary.h5 and, if it is wanted, of start.h5.  ERR_CREATE: one is taken. */
 static int paths_check(const struct synth_options *o, struct output_path *dictionary,
                        struct output_path *start)
 {
@@ -250,8 +251,8 @@ struct synth_run {
   struct synth_task task;
   struct synth synth;
   struct output_path rows, dictionary, start;
-  struct matrix_output dictionary_file, start_file; /* rank 0, as are the others */
-  struct rows_result rows_file;
+  struct matrix_output dictionary_file, start_file; /* rank 0 */
+  struct rows_result rows_file;                     /* rank 0 */
 };
 
 static int truth_write(void *self, const struct support_block *block)
@@ -287,7 +288,7 @@ static int rows_result_close(const struct run *run, struct rows_result *r, enum 
   return file_finish(run, &r->file);
 }
 
-/* Add a file that was made, and its contents, to run.json; rank 0. */
+/* Add a file that was made to run.json.  rows: their number; 0: the file has atoms.  Rank 0. */
 static int entries_json(const char *name, const struct output_path *place, gidx rows,
                         const struct synth *s)
 {
@@ -308,7 +309,7 @@ static int entries_json(const char *name, const struct output_path *place, gidx 
   return OK;
 }
 
-/* Write the dictionary, or its start.  Collective. */
+/* Write dictionary.h5, or start.h5 if `start` is 1.  Collective. */
 static int dictionary_make(struct run *run, struct synth *s, int start, struct matrix_output *file,
                            const struct output_path *place)
 {

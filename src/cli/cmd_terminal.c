@@ -77,7 +77,7 @@ static const struct option_row memory_rows[] = {
 };
 
 static const struct option_table tables[] = {
-    {"Input", fit_name_rows, FIT_NAME_ROWS - 1, AT(names)}, /* classes are not an input */
+    {"Input", fit_name_rows, FIT_NAME_ROWS - 1, AT(names)}, /* without --classes, the last row */
     {"Model", direction_rows, LENGTH(direction_rows), 0},
     {"Report", report_rows, LENGTH(report_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
@@ -283,7 +283,7 @@ static int result_write(const struct run *run, const char *path, const struct te
   return terminal_write(path, r, t->rho, facts, n);
 }
 
-/* Read the atoms again, and dump the bytes that were hashed. */
+/* With --dump-artifact: rank 0 reads the atoms again, and writes the bytes that were hashed. */
 static int dump_write(const struct run *run, const struct artifact_path *place,
                       const struct terminal_task *t, const struct terminal_result *r)
 {
@@ -310,7 +310,7 @@ static int verdict(const struct run *run, const struct terminal_options *o,
   return OK;
 }
 
-/* One job, from command line to report. */
+/* The state of the job; struct run says why it is on the heap. */
 struct terminal_job {
   struct fit_inputs inputs;
   struct terminal_task task;
@@ -318,7 +318,7 @@ struct terminal_job {
   struct terminal_ran ran;
   struct phase phases[TERMINAL_PHASES];
   struct output_path place;
-  struct artifact_path dump; /* no names: no dump */
+  struct artifact_path dump; /* empty paths: no dump */
 };
 
 static int result_report(struct terminal_job *j, struct comm *c, double seconds, gidx held)

@@ -183,7 +183,8 @@ static const char *kind_of(const struct train_options *o)
   return encoder_names[is_batch(o) ? ENCODER_BATCHTOPK : ENCODER_TOPK];
 }
 
-/* Is it of the kind that is trained, with one threshold for all atoms? */
+/* Is an encoder of the kind that is trained?  Its thresholds, if it has any, must be one finite
+ * number that is at least 0. */
 static int kind_fits(const struct train_options *o, const struct encoder *e)
 {
   if (strcmp(encoder_names[e->kind], kind_of(o)) != 0) return 0;
@@ -192,7 +193,8 @@ static int kind_fits(const struct train_options *o, const struct encoder *e)
   return !e->threshold || (e->threshold[0] >= 0 && isfinite(e->threshold[0]));
 }
 
-/* Take its encoder, if that is of the kind trained here: another kind would give other codes. */
+/* Take the encoder of the given dictionary if it is of the kind trained here, for rows less the
+ * mean and unit atoms.  Any other encoder would give other codes. */
 static int encoder_take(struct train_job *j)
 {
   const struct input_array *in = j->dictionary.input;
@@ -209,7 +211,8 @@ static int encoder_take(struct train_job *j)
   return OK;
 }
 
-/* Log what the given dictionary has. */
+/* Log what is taken from the given dictionary.  Warn if its encoder is not taken, or if it has no
+ * mean. */
 static void given_show(const struct train_job *j)
 {
   const char *name = j->given.name;
@@ -226,7 +229,7 @@ static void given_show(const struct train_job *j)
              name);
 }
 
-/* Open the dictionary that training begins with, if one is given. */
+/* Open the dictionary of --start or --fixed-dictionary, if one is given, and read its atoms. */
 static int given_open(struct train_job *j)
 {
   const struct train_options *o = j->o;
@@ -274,7 +277,7 @@ static int inputs_open(struct train_job *j)
   return given_open(j);
 }
 
-/* Mean codes per row, for an encoder with a threshold; 0: each row has the same number. */
+/* Mean number of codes per row with --selection batch; 0 with --selection row. */
 static real l0_of(const struct train_options *o)
 {
   return !is_batch(o) ? 0 : o->asked.sizes.l0 > 0 ? o->asked.sizes.l0 : o->asked.sizes.s;
@@ -308,8 +311,8 @@ static int task_fill(struct train_job *j)
   return OK;
 }
 
-/* Options with the values that take effect; an option that another one excludes gets a fixed
- * value. */
+/* Options with the values that take effect.  An option that has no effect because of another one
+ * gets a fixed value. */
 static struct train_options options_resolve(const struct train_job *j)
 {
   const struct train_task *t = &j->task;
@@ -365,7 +368,7 @@ static int outputs_open(struct train_job *j)
   return threads_report(run, j->o->asked.threads);
 }
 
-/* Rank 0. */
+/* Note the entries of run.json, and report.  Rank 0. */
 static int job_end(struct train_job *j)
 {
   j->has_ended = 1;
@@ -385,7 +388,7 @@ static void job_free(struct train_job *j)
   free(j);
 }
 
-/* Check that the result is of these rows; its options were compared when it was found. */
+/* Check that a complete result is of these rows.  Its options were compared when it was found. */
 static int complete_rows_check(const struct train_files *f, const struct row_source *fitted,
                                const struct row_source *held, const uint64_t terms[2])
 {
@@ -403,7 +406,7 @@ static int complete_rows_check(const struct train_files *f, const struct row_sou
   return OK;
 }
 
-/* The result is complete: only check that it is of this job. */
+/* An earlier run has completed the result: only check that it is of this job.  Collective. */
 static int complete_end(struct train_job *j)
 {
   struct comm *c = &j->run->comm;
@@ -446,7 +449,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
   j->begun = log_seconds();
   gidx state = 3 * 2 * (gidx)j->task.sizes.k * j->rows.source.p * (gidx)sizeof(float);
-  pace_ending_set(state, 0); /* both matrices, with two moments each */
+  pace_ending_set(state, 0); /* two matrices, each with two moments */
   train_files_sink(j);
   stop_listen();
   TRY(train_run(&j->task, &run->comm, &j->sink, &j->result));

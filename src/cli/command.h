@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Commands: one table row each, and what they share.
+ * The commands of sagitta, and the options that several commands share.
  *
- * Floor: cli.  Commands join jobs, which know no files, with the io floor. */
+ * Floor: cli.  Jobs know no files: a command opens the files by the io floor and runs the job. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -10,11 +10,11 @@
 #include "job/summary.h"
 #include "job/run.h"
 
-/* Options that several commands share.  Some have a struct and a table of their own.  Others,
- * below, are single rows, whose value is stored at an offset in the command's own struct. */
-struct general_options { /* all commands, at the start of their options structs */
+/* Options that several commands share.  Some have a struct and a table of their own.  Each
+ * macro NAME_OPTION below is a single row, whose value is at an offset in the command's struct. */
+struct general_options { /* first member of the options struct of each command */
   int quiet, verbose, json;
-  idx progress_fd; /* set to 0 once it is open, so that used.in does not have it */
+  idx progress_fd; /* 0 once the lines go to this descriptor, so that used.in leaves it out */
   real deadline;
 };
 struct compute_options {
@@ -22,20 +22,21 @@ struct compute_options {
   const char *cpu_variant, *filter, *device, *kernels, *grid;
 };
 extern const struct option_row general_rows[], compute_rows[];
-extern const struct option_row output_rows[], folder_rows[]; /* --output as a folder or a file; as a
-                                                              * folder only */
-/* ERR_USAGE: --output is no folder. */
+/* --output and --force.  With output_rows --output is a folder or a file, with folder_rows it is a
+ * folder. */
+extern const struct option_row output_rows[], folder_rows[];
+/* ERR_USAGE: --output is missing, or ends in .h5 and so names a file. */
 int output_folder_check(const struct output_options *output);
 enum { GENERAL_ROWS = 5, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
 
-/* Options for finding codes in one process: `verify --rows` and sagitta-bench. */
+/* Options of `verify --rows` and sagitta-bench, which find codes in one process. */
 struct own_codes_options {
   const char *device, *cpu_variant, *kernels;
   idx threads;
 };
 enum { OWN_CODES_ROWS = 4 };
 extern const struct option_row own_codes_rows[OWN_CODES_ROWS];
-/* The kind, threads, variant and kernels that these options give a device. */
+/* Returns the kind, threads, variant and kernels of a device for these options; p and d are 1. */
 struct device_options own_codes_device(const struct own_codes_options *o);
 
 /* The rows of --progress-fd (base/events.h) and --deadline, whose values are at offsets. */
@@ -96,8 +97,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_RUN, .flags = OPTION_INPUT                                                \
   }
 
-/* The rows of --resume and --max-seconds, whose values are at offsets.  The job can be stopped at
- * the ends of `what`. */
+/* The rows of --resume and --max-seconds, whose values are at offsets.  what: the unit of work
+ * after which the job can stop, such as "a block". */
 #define RESUME_OPTION(offset)                                                                      \
   {                                                                                                \
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
@@ -115,7 +116,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_EXTENT                                                                    \
   }
 
-/* Rows of massive norm are left out of a fit (seed/outliers.h). */
+/* The row of --max-norm, which leaves rows of massive norm out of a fit (seed/outliers.h). */
 #define MAX_NORM_OPTION(offset)                                                                    \
   {                                                                                                \
     "max-norm", OPTION_REAL, offset, "0", 0, 1e30, NULL, "MULTIPLE",                               \
@@ -125,7 +126,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_BITS                                                                      \
   }
 
-/* What --help says about signals, for commands that can be stopped. */
+/* The part of --help about signals, for commands that can be stopped. */
 #define STOP_SIGNALS                                                                               \
   "To stop the job once it runs, send SIGUSR1 or SIGUSR2 to mpirun or to the program, or "         \
   "SIGTERM or one SIGINT to the program (mpirun itself kills the job at SIGTERM, SIGINT and "      \
@@ -138,7 +139,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_RUN, .flags = OPTION_PER_RANK                                             \
   }
 
-/* The rows of --threads, of --cosine-limit, and of --dry-run for a whole job. */
+/* The rows of --threads, --cosine-limit and --dry-run, whose values are at offsets. */
 #define THREADS_OPTION(offset)                                                                     \
   {                                                                                                \
     "threads", OPTION_INT, offset, "0", 0, 4096, NULL, "COUNT", THREADS_HELP,                      \
@@ -159,6 +160,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         .effect = OPTION_RUN                                                                       \
   }
 
+/* The row of --rates, whose value is at an offset. */
 #define RATES_OPTION(offset)                                                                       \
   {                                                                                                \
     "rates", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE",                                        \

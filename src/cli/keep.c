@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * dictionary.h5 is published after every sweep.  supports.h5 follows from it, and is published when
- * the job ends.  A resumed run solves the codes of the last sweep again. */
+ * the job ends or is stopped.  A resumed run solves the codes of the last sweep again. */
 #include "cli/keep.h"
 
 #include <stdio.h>
@@ -33,14 +33,14 @@ struct keep_job {
   struct dictionary_input dictionary, previous;
   struct encoder_input opened; /* with --encoder */
   struct supports_input supports;
-  struct stored_encoder stored; /* of the dictionary, with its matrices */
+  struct stored_encoder stored; /* the encoder in the dictionary's file, with its matrices */
   int has_encoder;
-  uint64_t encoder_hash; /* 0: there is none that belongs to the supports */
+  uint64_t encoder_hash; /* 0: the dictionary has no encoder that gave the supports */
   const real *mean;
   struct kept_task task;
   struct kept kept;
-  char device[128]; /* as the files say it */
-  float *decoder;   /* [k][p] atoms times their norms, if an import had norms */
+  char device[128]; /* kind and variant, as result files have them */
+  float *decoder;   /* [k][p] atoms times their norms, if the encoder has norms */
   struct arena arena;
 };
 
@@ -74,7 +74,8 @@ int keep_options_check(const struct refit_options *o)
   return OK;
 }
 
-/* The hash of the encoder that a dictionary carries. */
+/* Read the encoder in the dictionary's file, if there is one.  It is kept if it gave the supports:
+ * with --encoder, or if the supports name its hash. */
 static int encoder_find(struct keep_job *j)
 {
   struct stored_encoder *s = &j->stored;
@@ -91,7 +92,8 @@ static int encoder_find(struct keep_job *j)
   return OK;
 }
 
-/* Open supports of one length, or of any length if they come from an encoder. */
+/* Open --dictionary and --supports.  All rows must have the same number of atoms, unless an encoder
+ * gave the supports. */
 static int supports_open(struct keep_job *j)
 {
   struct supports_input *s = &j->supports;
@@ -171,7 +173,7 @@ static void task_fill(struct keep_job *j)
                                .named = s->inputs};
 }
 
-/* Fill in what a result depends on besides options. */
+/* Add to the identity of the job what its result depends on besides options. */
 static int identity_fill(struct keep_job *j)
 {
   struct identity_text *t = &j->run->identity;
@@ -186,7 +188,7 @@ static int identity_fill(struct keep_job *j)
   return identity_text_input(t, "supports_rho", "%.17g", j->task.rho);
 }
 
-/* Rank 0: write dictionary.h5 of the last sweep. */
+/* Rank 0: write and publish dictionary.h5 with the atoms of the last sweep. */
 static int dictionary_write(void *of)
 {
   struct keep_job *j = of;
@@ -259,7 +261,8 @@ static int supports_write(struct keep_job *j)
   return comm_agree(j->c, status);
 }
 
-/* Add the line of a sweep.  Line 0 is the start, with codes solved for the given atoms. */
+/* Add the line of the last sweep to the history.  Line 0 is about the start: the codes that were
+ * solved for the given atoms. */
 static void line_add(struct keep_job *j)
 {
   const struct kept *w = &j->kept;
@@ -281,7 +284,7 @@ static void line_add(struct keep_job *j)
            more);
 }
 
-/* Continue an earlier run: take its atoms, and solve their codes. */
+/* Continue an earlier run: take its atoms, and solve the codes for them. */
 static int sweeps_resume(struct keep_job *j)
 {
   const struct identity *was = &j->files.facts.contents, *is = &j->kept.contents;
@@ -337,7 +340,7 @@ static int sweeps_run(struct keep_job *j)
     int stop = 0;
     if (j->files.facts.sweeps) TRY(job_poll(&j->files.job, &stop));
     if (!stop) TRY(sweep_run(j));
-    /* Only from here on: a run makes one sweep even if everything before it took longer. */
+    /* Set only now, so that --max-seconds stops no run before its first sweep has ended. */
     j->run->max_seconds = j->o->max_seconds;
   }
   return supports_write(j);
@@ -445,14 +448,16 @@ static int files_open(struct keep_job *j)
   return OK;
 }
 
-/* Rank 0: refuse to replace the saved sweep of another kind of refit. */
+/* Rank 0: with --resume, refuse a sweep.h5 of another job.  Only a refit without --keep-supports
+ * saves this file. */
 static int sweep_check(const struct keep_job *j)
 {
   const struct sweep_files *s = &j->files.sweep;
   return s->there ? job_file_check(&j->files.job, &s->place) : OK;
 }
 
-/* Warn if the metrics of these rows mislead. */
+/* Warn if the metrics mislead: because of a few rows of massive norm, or a mean that is not
+ * subtracted. */
 static int rows_advise(const struct keep_job *j)
 {
   const struct kept_rows *r = &j->kept.rows, *u = &j->kept.unseen;
@@ -469,7 +474,7 @@ static int keep_open(struct keep_job *j)
 {
   const struct refit_options *o = j->o;
   struct refit_options counts = *o;
-  counts.keep = 1; /* --encoder implies this, and codes of the encoder's sign */
+  counts.keep = 1; /* --encoder implies this, and with --codes auto nonnegative codes */
   if (o->encoder && !strcmp(o->codes, "auto")) counts.codes = "nonnegative";
   TRY(comm_agree(j->c, identity_text_begin(&j->run->identity, j->run->command->options, &counts)));
   TRY(comm_agree(j->c, output_folder_check(&o->output)));

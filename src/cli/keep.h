@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * refit --keep-supports: refit atoms on supports that stay, and solve the codes on them.  Supports
- * come from an imported encoder, or from a file beside a dictionary.
+ * refit --keep-supports: move the atoms and solve the codes on supports that do not change.  An
+ * encoder gives the supports (--encoder), or they are read from a file (--supports).
  *
  * Floor: cli. */
 #ifndef CLI_KEEP_H
@@ -8,9 +8,9 @@
 
 #include "cli/refit_job.h"
 
-/* Do the options ask for it?  --encoder does, too. */
+/* Do the options ask for such a refit?  --keep-supports does, and --encoder. */
 int keep_is_wanted(const struct refit_options *o);
-/* ERR_USAGE for options that exclude each other.  Not collective. */
+/* ERR_USAGE for options that exclude each other, or need one that is missing.  Not collective. */
 int keep_options_check(const struct refit_options *o);
 
 /* Run the command.  Collective; the same status on every rank. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each floor reports the version of the library that it alone uses.  The status of any failure
- * comes to program_end(), which prints it. */
+ * The floors comm, io and device report the versions of the libraries that they alone use.  A
+ * failure of a command, or of opening it, comes to program_end(), which prints it. */
 #include "cli/program.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@
 #include "job/run.h"
 #include "job/summary.h"
 
-enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the rank that reports */
+enum { MAX_SILENCE = 20 }; /* a rank waits at most so many seconds while another one reports */
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -41,7 +41,7 @@ enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the rank that report
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* The linked libraries; "none" for CUDA or NCCL in a build without them. */
+/* The compiler and the linked libraries; "none" for CUDA or NCCL in a build without them. */
 struct about {
   char compiler[96], mpi[96], hdf5[32], cuda[32], nccl[32];
 };
@@ -65,8 +65,9 @@ static void about_print(const char *name, FILE *out)
   fprintf(out, "HDF5      %s\nCUDA      %s\nNCCL      %s\n", a.hdf5, a.cuda, a.nccl);
 }
 
-/* The job's number as Slurm, PBS or LSF gives it, with the array task and restart: "1234_7" or
- * "1234 restart 1".  NULL outside a job.  Valid until the next call. */
+/* The number of the batch job as Slurm, PBS or LSF gives it.  With Slurm the array task and the
+ * restart are added: "1234_7" or "1234 restart 1".  NULL outside a batch job.  Valid until the next
+ * call. */
 static const char *about_job(void)
 {
   static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
@@ -82,7 +83,7 @@ static const char *about_job(void)
   return text;
 }
 
-/* Log the version, the libraries and the job. */
+/* Log the version, the libraries and the batch job. */
 static void about_log(void)
 {
   struct about a;
@@ -128,8 +129,7 @@ static void command_describe(const struct command *command, struct json *out)
 }
 
 /* --describe: print commands and their options as one JSON object, for completion, documents and
- * tests.  name: only the command of this name; NULL: all count commands.  doc/json.md has the
- * entries. */
+ * tests.  name: the only command to print; NULL: all.  doc/json.md lists the entries. */
 static void describe_print(const struct command *const *commands, int count, const char *name,
                            FILE *out)
 {
@@ -171,7 +171,7 @@ static void list_print(const struct program_table *t, const char *name)
   for (int i = 0; !name && i < t->count; i++) puts(t->commands[i]->name);
 }
 
-/* End a program that only printed an answer on stdout. */
+/* End a program that has only printed an answer to stdout.  Returns the exit code. */
 static int answer_end(struct run *run)
 {
   int status = stdout_flush(&run->unread);
@@ -179,7 +179,7 @@ static int answer_end(struct run *run)
   return status ? status : process_end(run->unread);
 }
 
-/* Wait while another rank reports the failure, since it ends this rank too. */
+/* Wait for another rank: it reports the failure, and then ends this rank, too. */
 static void speaker_wait(void)
 {
   double seconds = watchdog_deadline() < MAX_SILENCE ? watchdog_deadline() : MAX_SILENCE;
@@ -196,12 +196,12 @@ static void unknown_print(const struct program_table *t, const char *name)
   text_print(stderr, "%s: unknown command '%s', the nearest is '%s'\n", t->name, name, best);
 }
 
-/* Set when the program itself ends the process. */
+/* 1: job_fail() ends the process, and has chosen the exit code. */
 static int leaving;
 static const char *name; /* of the program */
 
-/* OpenMP ends the process with 1 if it cannot start its threads.  But 1 means "the answer is no",
- * so this ends with the code for a lack of memory. */
+/* Called by exit().  OpenMP calls exit(1) if it cannot start its threads, but exit code 1 means
+ * that the answer is no.  So this function then ends the process with ERR_MEMORY. */
 static void library_exit(int status, void *unused)
 {
   (void)unused;
@@ -215,8 +215,8 @@ static void library_exit(int status, void *unused)
   _exit(ERR_MEMORY);
 }
 
-/* Warn if a command without MPI was started several times at once: the processes disturb each
- * other. */
+/* If several processes of a serial command are started at once, they claim the same output, and
+ * some fail with ERR_CREATE.  Then say how to start the command. */
 static void serial_warn(const struct run *run, int status)
 {
   int size = launcher_size();
@@ -227,8 +227,9 @@ static void serial_warn(const struct run *run, int status)
             run->title, size);
 }
 
-/* End a failed job.  A failure that every rank knows is reported by rank 0, any other by its own
- * rank.  It ends with _exit(), because HDF5's exit handler may crash after a failed write. */
+/* End a failed job.  If every rank knows the failure, rank 0 reports it, otherwise the rank where
+ * it happened.  The process ends by _exit(), because HDF5's exit handler may crash after a failed
+ * write.  Returns only ERR_ANSWER, if the command has printed its answer and no message. */
 static int job_fail(struct run *run, int status)
 {
   leaving = 1;
@@ -240,7 +241,7 @@ static int job_fail(struct run *run, int status)
   int is_common = comm_failure_is_common(&run->comm), speaks = !is_common || run->comm.rank == 0;
   if (!speaks) speaker_wait();
   watchdog_leave(status);
-  if (speaks) { /* first, since the process may be killed before later steps end */
+  if (speaks) { /* print before all else, since the process may be killed at any time */
     if (run->comm.size > 1 && !is_common) fprintf(stderr, "rank %d: ", run->comm.rank);
     fprintf(stderr, "%s: %s\n", run->title, status_message());
     if (log_verbose()) fputs(status_trace(), stderr);
@@ -266,7 +267,7 @@ static void log_begin(const struct run *run)
             run->comm.rank);
 }
 
-/* Catch signals for commands that can be resumed. */
+/* If the command can be resumed, take signals as requests to stop. */
 static void signals_heed(const struct run *run)
 {
   if (run->command && options_has(run->command->options, "resume")) stop_heed();
@@ -285,7 +286,7 @@ static int config_broadcast(struct run *run, const char *path)
   return options_config(path, text, (size_t)length);
 }
 
-/* text[COMM_LINES_MOST] <- the options that must be the same. */
+/* text[COMM_LINES_MOST] <- the options that must be the same on all ranks. */
 static int options_text(const struct run *run, char *text)
 {
   FILE *memory = fmemopen(text, COMM_LINES_MOST, "w");
@@ -299,8 +300,8 @@ static int options_text(const struct run *run, char *text)
 }
 
 /* Apply the deck, which only rank 0 reads, since only rank 0 has a standard input.  Check that all
- * ranks run the same program with the same options, except those that only change speed.  status:
- * of options_parse() on this rank.  Collective. */
+ * ranks run the same program with the same options; those marked OPTION_PER_RANK may differ.
+ * status: the status of this rank so far.  Collective. */
 static int options_agree(struct run *run, const char **arguments, int status)
 {
   static char text[COMM_LINES_MOST];
@@ -316,8 +317,8 @@ static int options_agree(struct run *run, const char **arguments, int status)
   return comm_lines_agree(&run->comm, text);
 }
 
-/* Read the options of the command and start what it needs.  arguments[argc + 1] is filled.  A
- * failure of one rank fails all. */
+/* *options, arguments[run->argc + 1] <- what the command line and the deck say.  Start the log and,
+ * if the command uses it, MPI.  A failure on one rank ends the job on all. */
 static int run_open(struct run *run, void *options, const char **arguments)
 {
   int status = stack_check();
@@ -330,8 +331,8 @@ static int run_open(struct run *run, void *options, const char **arguments)
   if (run->command->parallel) {
     pipes_survive();
     TRY(comm_open(&run->comm));
-    signals_heed(run); /* again: libraries that MPI loads may have replaced the handlers: hwloc,
-                        * OpenCL, LLVM */
+    signals_heed(run); /* again, because libraries that MPI loads may have replaced the handlers:
+                        * hwloc, OpenCL, LLVM */
     watchdog_name(run->title, run->comm.size > 1 ? run->comm.rank : -1);
   }
   status = options_agree(run, arguments, status);
@@ -345,7 +346,8 @@ static int run_open(struct run *run, void *options, const char **arguments)
   return run->command->parallel ? threads_open(&run->comm, &run->cores) : OK;
 }
 
-/* MPI ends last: when a rank exits with 75, mpirun kills the ranks that still run. */
+/* End MPI last: comm_close() waits for all ranks, and when a rank exits with 75, mpirun kills the
+ * ranks that still run. */
 static int run_close(struct run *run)
 {
   TRY(stdout_flush(&run->unread));
@@ -354,7 +356,8 @@ static int run_close(struct run *run)
   return comm_close(&run->comm);
 }
 
-/* Print what the program says about itself.  Returns 0 if `word` asks for something else. */
+/* If `word` asks for help, the version or the commands, print the answer to stdout and return 1.
+ * Returns 0 for other words, and for --describe of an unknown command. */
 static int about_answer(const struct program_table *t, const char *word, const char *command)
 {
   if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
@@ -413,8 +416,9 @@ static int command_open(struct run *run)
   return status ? program_end(run, status) : PROGRAM_RUNS;
 }
 
-/* Before MPI each rank reports for itself, since limits differ among machines.  fprintf() to stderr
- * takes 8 kB of the stack, and the failure may be a lack of stack. */
+/* Before MPI starts, each rank reports its own failure, since limits differ among machines.  The
+ * failure may be a lack of stack, and fprintf() to stderr takes 8 kB of it: so the line is made in
+ * static memory. */
 static int begin_fail(const char *title, int rank, int status)
 {
   static char line[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The life of a program that has commands: help texts, commands, options and MPI.  Only here errors
- * are printed and the exit code is chosen.
+ * The life of a program that has commands: help texts, commands, options and MPI.  It prints the
+ * errors that functions return, and chooses the exit code.
  *
  * Floor: cli. */
 #ifndef CLI_PROGRAM_H
@@ -15,11 +15,13 @@ struct program_table {
   int count;
 };
 
-/* main() calls this first: *run <- what the command line asks for.  Returns PROGRAM_RUNS if that is
- * a command, which main() then calls with *run; otherwise the exit code. */
+/* main() calls this first.  If the command line asks for a command, *run <- what the command needs,
+ * and the result is PROGRAM_RUNS: main() then calls run->command->run().  Otherwise, or after a
+ * failure, the result is the exit code. */
 enum { PROGRAM_RUNS = -1 };
 int program_begin(const struct program_table *table, int argc, char **argv, struct run *run);
-/* Then, with the command's status: print an error, end MPI.  Returns the exit code. */
+/* main() calls this last, with the command's status.  Prints an error, if there is one, and ends
+ * MPI.  Returns the exit code; most failures of a job end the process here instead. */
 int program_end(struct run *run, int status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fixed columns, so that two logs can be compared line by line. */
+ * Lines have fixed columns, so that two logs can be compared line by line. */
 #include "cli/report.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ int report_rates_check(const char *path, int dry_run)
   return OK;
 }
 
-/* Add to what differs. */
+/* Append to r->differ. */
 static void differ_add(struct plan_rates *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void differ_add(struct plan_rates *r, const char *format, ...)
@@ -116,7 +116,7 @@ struct spread {
   double min, mean, max, sum;
 };
 
-/* *s <- smallest, mean, largest and sum of the values of all ranks; all[size] is work space.
+/* *s <- smallest, mean, largest and sum of the values of all ranks; all[c->size] is work space.
  * Collective. */
 static int spread_over_ranks(struct comm *c, double value, double *all, struct spread *s)
 {
@@ -146,7 +146,7 @@ static int times_make(struct comm *c, double **all)
   return status;
 }
 
-/* The device of a phase, or "" if there is none. */
+/* Where a phase ran: "background", its device, or "" if it has none. */
 static const char *phase_on(const struct phase *p)
 {
   return p->background ? "background" : p->device ? p->device : "";
@@ -200,7 +200,7 @@ int report_counts(struct comm *c, struct device_counts *counts)
   return OK;
 }
 
-/* Sum the counts over all ranks.  Collective. */
+/* Join the counts of all ranks: f->max <- the largest, all others <- the sum.  Collective. */
 static int screen_sum(struct comm *c, struct screen_counts *f)
 {
   gidx sums[SCREEN_PATHS + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What encode/imported.c does with the rows of one rank, without files and metrics. */
+ * The same steps as encode/imported.c for the rows of one rank, without files and metrics. */
 #include "library/encoded.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "device/route.h"
 #include "model/rows.h"
 
-enum { ACTIVE_SCORES = 1 << 22 }; /* scores of active rows at a time */
+enum { ACTIVE_SCORES = 1 << 22 }; /* scores of active atoms computed at a time, about */
 
 static int is_active(const struct sagitta *h)
 {
@@ -25,7 +25,7 @@ static int kind_find(const char *name)
   return -1;
 }
 
-/* Set the thresholds of active atoms, whose bias is 0. */
+/* Check and set the thresholds of active atoms; their bias is 0. */
 static int active_take(struct sagitta *h)
 {
   const struct sagitta_options *o = &h->options;
@@ -90,7 +90,7 @@ int encoded_check(struct sagitta *h)
   return vectors_check(&h->encoder);
 }
 
-/* Active atoms are put when their memory is allocated. */
+/* active_room() puts active atoms on the device. */
 int encoded_put(struct sagitta *h)
 {
   return is_active(h) ? OK : device_put_tile(&h->device, h->encoder.weights, h->encoder.k, 0);
@@ -126,7 +126,8 @@ void encoded_free(struct sagitta *h)
   active_close(&h->active);
 }
 
-/* Find active atoms, in pieces in which all scores may become entries. */
+/* Find the active atoms of n rows, a->most_n rows at a time: h->active has room for as many entries
+ * as these rows have scores. */
 static int active_find(struct sagitta *h, const struct buffer *rows, idx n)
 {
   struct active *a = &h->active;
@@ -142,7 +143,7 @@ static int active_find(struct sagitta *h, const struct buffer *rows, idx n)
   return OK;
 }
 
-/* Solve the codes of x, less the mean, on these supports (N.24k). */
+/* Solve the codes of h->x, the rows less the mean, on the supports in h->piece (N.24k). */
 static int codes_solve(struct sagitta *h, gidx first, idx n)
 {
   const struct ragged_job job = {.n = n,

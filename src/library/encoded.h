@@ -7,18 +7,18 @@
 
 #include "library/library_impl.h"
 
-/* Set h->encoder from the options, and check it.  ERR_USAGE, ERR_INPUT. */
+/* Set h->encoder from the options, and check it.  ERR_USAGE, ERR_INPUT, ERR_MEMORY. */
 int encoded_check(struct sagitta *h);
-/* Put its matrix on the device. */
+/* Put the encoder's matrix on the device.  encoded_alloc() does this for active atoms. */
 int encoded_put(struct sagitta *h);
 
-/* Allocate for h->rows rows.  ERR_MEMORY.  encoded_free() is safe without it. */
+/* Allocate for h->rows rows.  ERR_MEMORY.  encoded_free() is also safe if nothing was allocated. */
 int encoded_alloc(struct sagitta *h);
 void encoded_free(struct sagitta *h);
 
-/* h->piece, h->lengths and h->start <- the results of n rows, given in h->x and h->raw; first: the
- * number of the first in the call.  ERR_INPUT: a score is not finite, or a row has too many atoms
- * to be solved. */
+/* h->piece and h->start <- the results of n rows, given in h->x and h->raw; h->lengths, too, unless
+ * the encoder is active.  first: the number of the first row in the call.  ERR_INPUT: a score is
+ * not finite, or codes are to be solved and a row has too many atoms. */
 int encoded_encode(struct sagitta *h, gidx first, idx n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Handles: the checks when they are opened, and encoding rows block by block. */
+ * Opening a handle, with the checks of its options; and encoding rows, LIBRARY_ROWS at a time. */
 #include "library/library.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static int options_check(const struct sagitta_options *o)
   return OK;
 }
 
-/* Tell the device what a GPU will be used for, so that it prepares and plans its memory. */
+/* Set the options from which a GPU plans its memory. */
 static void gpu_announce(const struct sagitta_options *o, struct device_options *options)
 {
   options->kind = "cuda";
@@ -63,7 +63,8 @@ static void gpu_announce(const struct sagitta_options *o, struct device_options 
   options->preprocess = 1;
 }
 
-/* GPUs have CUDA's numbers: another GPU is never taken instead. */
+/* Check that the device is the GPU that was asked for: device_open() takes another one if there are
+ * too few.  Then prepare the operation that centres rows there. */
 static int gpu_take(struct sagitta *h)
 {
   const struct sagitta_options *o = &h->options;
@@ -72,11 +73,13 @@ static int gpu_take(struct sagitta *h)
   return preprocess_open(&h->preprocess, &h->device, &shape);
 }
 
-/* As encode_run() in encode.c does it. */
+/* Open the device, like device_prepare() of encode/encode.c, and put the atoms or the encoder's
+ * matrix on it. */
 static int device_prepare(struct sagitta *h)
 {
   const struct sagitta_options *o = &h->options;
-  int is_own = h->has_encoder && !o->solves; /* active atoms also have nonnegative codes */
+  /* An encoder's own codes are nonnegative; so are those of active atoms. */
+  int is_own = h->has_encoder && !o->solves;
   struct device_options options = {.p = o->p,
                                    .d = 1,
                                    .max_atoms = o->k,
@@ -106,7 +109,7 @@ static int open_checked(struct sagitta *h)
   return device_prepare(h);
 }
 
-/* At the end of a call, restore the rounding modes of its threads. */
+/* End a call: give its threads their floating-point environments back.  Returns the status. */
 static int ended(const struct sagitta *h, int status)
 {
   device_rounding_give(h->callers, h->options.threads);
@@ -161,7 +164,7 @@ void sagitta_close(struct sagitta *h)
   free(h);
 }
 
-/* Make room for n rows; after a failure there is none. */
+/* Make room for at least n rows; after a failure there is room for none. */
 static int room_take(struct sagitta *h, idx n)
 {
   if (n <= h->rows) return OK;
@@ -175,7 +178,7 @@ static int room_take(struct sagitta *h, idx n)
   return status;
 }
 
-/* Append to h->found the results of n more rows; first: the number of the first in the call. */
+/* Append the results of n rows to h->found.  first: the number of the first of them in the call. */
 static int block_encode(struct sagitta *h, const float *x, gidx first, idx n)
 {
   size_t bytes = (size_t)n * (size_t)h->options.p * sizeof *x;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rounds are those of routed.c; the device turns the lists into supports. */
+ * The rounds are those of routed.c, but the device itself moves the atoms of a round from lists to
+ * supports. */
 #include "library/resident.h"
 
 #include "base/status.h"
@@ -7,15 +8,16 @@
 #include "library/routed.h"
 #include "model/rows.h"
 
-/* n items of the caller's memory, from number `item` on, of so many bytes each. */
+/* A buffer of the items item .. item + n - 1 of the caller's array; an item has `bytes` bytes. */
 static struct buffer part_of(const void *all, gidx item, gidx bytes, idx n)
 {
   char *at = (char *)(uintptr_t)all + item * bytes;
   return (struct buffer){.host = at, .device = at, .bytes = n * bytes};
 }
 
-/* The host names the value of a row that is not finite.  Subtracting a mean may have made it so;
- * then the scores show it. */
+/* Row `bad` of `rows` is not finite after the mean was subtracted.  Copy it to the host: ERR_INPUT
+ * names a value that was not finite before.  If there is none, OK: its scores will not be finite,
+ * which is an error later. */
 static int row_refuse(struct sagitta *h, const struct buffer *rows, gidx first, gidx bad)
 {
   gidx bytes = h->options.p * (gidx)sizeof(float);
@@ -41,7 +43,7 @@ static int rows_take(struct sagitta *h, const struct buffer *rows, gidx first, i
   return OK;
 }
 
-/* Route entries begin .. end - 1 of n supports. */
+/* A round of routing: find atoms begin .. end - 1 of the supports of n rows. */
 static int round_route(struct sagitta *h, struct buffer *atoms, gidx first, idx n, idx begin,
                        idx end)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports of rows in the memory of the handle's device, which the host does not see.
+ * Supports and codes of rows that are in the memory of the handle's device.  They are not copied to
+ * the host.
  *
  * Floor: library; included by src/library only.  Not collective. */
 #ifndef LIBRARY_RESIDENT_H
@@ -11,11 +12,11 @@
 struct resident {
   const float *x; /* [n][p] */
   idx *atoms;     /* [n][s] written */
-  float *codes;
+  float *codes;   /* [n][s] written */
 };
 
-/* Encode n rows, at most h->rows, from `first` on, with the memory of routed.h.  ERR_INPUT: a value
- * or a score is not finite. */
+/* Encode rows first .. first + n - 1 of a call, with n <= h->rows.  Uses the memory of
+ * routed_alloc().  ERR_INPUT: a value or a score is not finite. */
 int resident_encode(struct sagitta *h, const struct resident *r, gidx first, idx n);
 
 #endif

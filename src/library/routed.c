@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rounds of a block of `sagitta encode` on one rank (encode/block.c); the table of atoms is the
- * whole dictionary. */
+ * The rounds are those of a block of `sagitta encode` on one rank (encode/block.c).  The table of
+ * atoms is the whole dictionary, so an index into the table (slot) is the number of an atom. */
 #include "library/routed.h"
 
 #include "base/status.h"
@@ -29,7 +29,7 @@ void routed_free(struct sagitta *h)
   for (int i = 0; i < LENGTH(all); i++) buffer_free(&h->device, all[i]);
 }
 
-/* Route entries begin .. end - 1 of n supports, with their scores. */
+/* A round of routing: find atoms begin .. end - 1 of the supports of n rows, and their scores. */
 static int round_route(struct sagitta *h, gidx first, idx n, idx begin, idx end)
 {
   idx s = h->options.top_s, top_k = end - begin, *slot = h->slot.host;
@@ -70,7 +70,7 @@ int routed_solve(struct sagitta *h, const struct routed_part *part)
   return device_codes(&h->device, &job);
 }
 
-/* Append supports and codes to h->piece, which has the scores already. */
+/* Set the atoms and codes of h->piece, which has the scores already; and h->start. */
 static int piece_fill(struct sagitta *h, idx n)
 {
   gidx entries = (gidx)n * h->options.top_s;
