@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The plan prints the forecast of rank 0, which takes the most memory.  Results are reported in
- * three places: the log with its tables, /run of the result, and run.json. */
+ * The plan has the forecast of rank 0, which needs the most memory.  Results are reported in three
+ * places: the log with its tables, /run of the result, and run.json. */
 #include "cli/encode_report.h"
 
 #include <stdio.h>
@@ -18,7 +18,8 @@
 #include "job/summary.h"
 #include "refit/layout.h"
 
-/* Of which ranges of rows with --join have whole ones; 0: they cannot be joined. */
+/* Rows of a segment: with --join a range begins and ends between segments.  0: --join is
+ * impossible, because chunks of this shape have no fixed places in the file. */
 static gidx segment_rows(const struct encode_task *t)
 {
   const struct supports_shape shape = encode_shape(t, t->whole ? t->whole->n : t->rows->n);
@@ -115,7 +116,7 @@ idx encode_number_choose(idx option, idx fitted, idx most, idx standard, const c
   return option ? option : fitted ? (idx)imin(fitted, most) : standard;
 }
 
-/* text <- "route=cuda codes=cuda ...": the devices of the phases that ran. */
+/* text[capacity] <- "route=cuda codes=cuda ...": the phases that ran, and their devices. */
 static void phases_join(const struct encode_result *result, char *text, size_t capacity)
 {
   size_t used = 0;
@@ -167,7 +168,7 @@ int encode_close(struct encode_files *files, const struct encode_result *result)
   return encode_files_end(files, result, facts, n);
 }
 
-/* Fill in the time that hashing the result took; hashing is zeroed if nothing was written. */
+/* Fill in the time and work of hashing the result.  *hashing is zeroed if nothing was written. */
 static void hash_phase_fill(struct phase *phase, const struct phase *hashing)
 {
   phase->calls = hashing->calls;
@@ -179,7 +180,7 @@ int encode_report(struct run *run, const struct encode_files *files, const struc
                   struct encode_result *r, double seconds)
 {
   char how[64];
-  int gpu = strcmp(r->device, "cpu") != 0; /* the name of a GPU is in the table of ranks */
+  int gpu = strcmp(r->device, "cpu") != 0; /* a GPU's name is in the lines about ranks */
   if (t->encoder)
     snprintf(how, sizeof how, "encoder=%s l0=%.4g", encode_kind_name(t), r->metrics.l0);
   else

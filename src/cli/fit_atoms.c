@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each fit of another seed takes the next seed number.  Its atoms are paired with those of the
- * first fit.  Detectors read the codes from the supports.h5 that was just written. */
+ * Each fit of another seed takes the next seed number, and its atoms are paired with those of the
+ * first fit.  Detectors are made from the codes in the supports.h5 that was just written. */
 #include "cli/fit_atoms.h"
 
 #include <stdio.h>
@@ -16,15 +16,15 @@
 #include "look/detect.h"
 #include "look/pairs.h"
 
-/* How far each fit goes, as a text of options: a different extent gives different atoms. */
+/* text[capacity] <- the options that end a fit: other values give other atoms. */
 static void extent_make(const struct fit_options *o, char *text, size_t capacity)
 {
   snprintf(text, capacity, "sweeps %lld, tolerance %.17g, max-seconds %.17g",
            (long long)o->asked.sweeps, o->asked.tolerance, o->asked.max_seconds);
 }
 
-/* *found <- what dictionary.h5 says of the same seeds; found->done is 0 if these were fitted to a
- * different extent.  Rank 0. */
+/* *found <- the results of other seeds in dictionary.h5.  found->done is set to 0 if the number of
+ * seeds, the first of them or the options that end a fit differ from those of this job.  Rank 0. */
 static int record_find(struct fit_job *j, struct seeds_record *found)
 {
   const struct seeds_record *r = &j->seeds;
@@ -67,7 +67,7 @@ int fit_seeds_open(struct fit_job *j)
   TRY(comm_broadcast(c, &j->seeds.done, 1, sizeof j->seeds.done));
   if (!j->seeds.done) return OK;
   log_info("resume  behind %d of %d other seeds", j->seeds.done, j->seeds.wanted);
-  if (t->max_seconds > 0) t->sweeps = t->start->sweep; /* the clock had ended the first fit there */
+  if (t->max_seconds > 0) t->sweeps = t->start->sweep; /* the first fit ended at that sweep */
   return OK;
 }
 
@@ -94,7 +94,7 @@ int fit_atoms_pair(const struct fit_job *j, const struct atom_array *own, const 
   return OK;
 }
 
-/* The cosines of the first fit's atoms and their pairs in the fit that has just ended; *mean <-
+/* Set the cosines of the first fit's atoms and their pairs in the fit that has just ended; *mean <-
  * their mean.  Collective. */
 static int seed_compare(struct fit_job *j, real *mean)
 {
@@ -105,7 +105,8 @@ static int seed_compare(struct fit_job *j, real *mean)
                         r->cosine + (gidx)r->done * r->k, mean);
 }
 
-/* Fit the next seed and compare it, unless the fit is stopped.  Collective. */
+/* Fit the next seed, and compare its atoms, unless the job is stopped during the fit.
+ * Collective. */
 static int seed_run(struct fit_job *j)
 {
   struct seeds_record *r = &j->seeds;
@@ -131,7 +132,7 @@ static int seed_run(struct fit_job *j)
   return OK;
 }
 
-/* Let dictionary.h5 have the results of the other seeds so far when it is next written. */
+/* From here on dictionary.h5 gets the results of the other seeds so far when it is written. */
 static void record_take(struct fit_job *j)
 {
   struct seeds_record *r = &j->seeds;
@@ -142,7 +143,7 @@ static void record_take(struct fit_job *j)
   j->extra.seeds = r->done ? r : NULL;
 }
 
-/* Write dictionary.h5 with these results.  Collective. */
+/* Write dictionary.h5 with the results so far.  Collective. */
 static int record_write(struct fit_job *j)
 {
   record_take(j);
@@ -154,7 +155,7 @@ int fit_seeds_run(struct fit_job *j)
   struct seeds_record *r = &j->seeds;
   const struct fit_point *start = j->task.start;
   int is_other = !start || fit_best(start->lines, start->sweep) != j->result.best;
-  if (is_other) r->done = 0; /* an earlier run compared other atoms */
+  if (is_other) r->done = 0; /* an earlier run compared the atoms of another sweep */
   record_take(j);
   if (!r->done) TRY(record_write(j));
   while (r->done < r->wanted && !j->run->stopped) {
@@ -201,7 +202,7 @@ static struct detect_task task_of(const struct fit_job *j, const struct atom_sou
                               .threads = j->task.threads};
 }
 
-/* Atoms and codes that do not exist yet: only their shapes. */
+/* The shapes of atoms and codes that do not exist yet. */
 struct shapes {
   struct atom_source atoms;
   struct support_source codes;
@@ -233,7 +234,7 @@ int fit_detectors_bytes(const struct fit_job *j, gidx *bytes)
   return j->o->detectors ? detect_memory(&task, &j->run->comm, bytes) : OK;
 }
 
-/* file <- the name of supports.h5, on every rank. */
+/* file[capacity] <- the path of supports.h5, on every rank. */
 static int codes_path_find(struct fit_job *j, char *file, size_t capacity)
 {
   if (j->run->comm.rank == 0) memcpy(file, j->files.job.more[FIT_SUPPORTS].file, capacity);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each candidate is fitted on both halves of the rows.  Rows of the second half, which the fit of
- * the first half has not seen, evaluate that fit. */
+ * Each candidate is fitted on both halves of the rows.  The atoms of the first half are evaluated
+ * with the first CHOOSING_ROWS rows of the second half, to which they were not fitted. */
 #include "cli/fit_choose.h"
 
 #include <ctype.h>
@@ -23,7 +23,8 @@
 
 enum { CHOOSING_SWEEPS = 20, CHOOSING_ROWS = 16384 /* rows that evaluate */, STABLE_S = 8 };
 
-/* 8 was measured to be best (doc/features.md), but --encode-s may be less. */
+/* The default of --top-s.  STABLE_S was the best measured number (doc/features.md), but --encode-s
+ * may be less. */
 static const char *top_s_default(const struct fit_options *o)
 {
   static char few[12]; /* options outlive the job */
@@ -31,8 +32,8 @@ static const char *top_s_default(const struct fit_options *o)
   return strcmp(o->find, "codes") ? few : "32";
 }
 
-/* Set the numbers that --find implies, unless they are given.  With --top-s auto the candidates are
- * parts of encode_s, which is then 4 STABLE_S. */
+/* Set the numbers that --find implies, unless they are given.  --top-s auto tries parts of
+ * encode_s, which is then 4 STABLE_S, at most --atoms. */
 static void numbers_default(struct fit_options *o)
 {
   idx wanted = 4 * (o->top_s ? o->top_s : STABLE_S);
@@ -61,12 +62,12 @@ int fit_numbers_settle(struct fit_options *o)
   return OK;
 }
 
-/* The two halves, and the results of a candidate; struct run says why it is on the heap. */
+/* The two halves, and the results of a candidate.  struct run says why it is on the heap. */
 struct choosing {
   struct fit_job *j;
   struct row_part half[2], unseen_part;
-  struct row_source rows[2], unseen; /* rows[1]: of the second half */
-  float *atoms[2];                   /* [k][p] fitted on each */
+  struct row_source rows[2], unseen; /* rows[h]: half h; unseen: the evaluating rows */
+  float *atoms[2];                   /* [k][p] fitted on each half */
   real *mean[2];                     /* [p] */
   struct kept_codes kept;            /* rank 0, with labels */
   struct encode_task encode;
@@ -81,8 +82,8 @@ static int nothing_write(void *self, const struct support_block *block)
   return OK;
 }
 
-/* With two sum blocks of rows or more, the first half consists of whole sum blocks
- * (base/sums.h). */
+/* Divide the rows.  If there are at least two sum blocks of rows (base/sums.h), the first half
+ * consists of whole sum blocks. */
 static int halves_open(struct choosing *w)
 {
   const struct fit_job *j = w->j;
@@ -140,7 +141,7 @@ static int halves_compare(struct choosing *w, real *pw_mcc)
   return OK;
 }
 
-/* How well single atoms predict the labels of the evaluating rows.  Rank 0. */
+/* *f1 <- how well single atoms predict the labels of the evaluating rows.  Rank 0. */
 static int labels_probe(struct choosing *w, real *f1)
 {
   struct probing p;
@@ -198,7 +199,7 @@ static int candidate_measure(struct choosing *w, struct candidate *found)
   return comm_broadcast(&w->j->run->comm, found, 1, sizeof *found);
 }
 
-/* *top_s <- what an earlier run chose; 0: there is none.  Rank 0. */
+/* *top_s <- the number of the earlier run; 0: there is no earlier run, or no --resume.  Rank 0. */
 static int earlier_read(const struct fit_job *j, idx *top_s)
 {
   char value[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * fit --top-s and --encode-s: as given, as --find has them, or chosen by (N.39).
+ * The values of --top-s and --encode-s of fit: given, implied by --find, or chosen by (N.39).
  *
  * Floor: cli. */
 #ifndef CLI_FIT_CHOOSE_H
@@ -7,16 +7,16 @@
 
 #include "cli/fit_job.h"
 
-/* Read --top-s: o->top_s <- the number; 0 for auto, which not all other options allow.  o->encode_s
- * <- the number that --find stable encodes with, unless it is given.  ERR_USAGE.  Not
- * collective. */
+/* Read --top-s: o->top_s <- the number, or 0 for auto.  o->encode_s <- the number with which --find
+ * stable encodes, unless it is given.  ERR_USAGE: --top-s is wrong, or other options exclude it.
+ * Not collective. */
 int fit_numbers_settle(struct fit_options *o);
-/* With --top-s auto: choose the number, or take the choice of the run that is resumed.  j->o and
- * j->task <- the number.  The output paths must have been claimed; choosing leaves only lines in
- * the log.  Collective. */
+/* With --top-s auto: choose the number, or take that of the run that is resumed; j->o and j->task
+ * <- the number.  Without auto do nothing.  Call this when the output paths are claimed.  Choosing
+ * writes lines to the log, but no files.  Collective. */
 int fit_top_s_choose(struct fit_job *j);
-/* Say in the log how --top-s and --encode-s were set; call it once the log is open.  Not
- * collective. */
+/* Log how --top-s and --encode-s were set, if they were not both given.  Call this when the log is
+ * open.  Not collective. */
 void fit_top_s_log(const struct fit_job *j);
 
 #endif

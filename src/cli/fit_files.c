@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 reads and writes, and broadcasts what a resumed run starts from.  The callbacks of
- * fit_run() come last: a sweep is written while the next one computes (job/checkpoint.h). */
+ * Rank 0 reads and writes, and broadcasts the start of a resumed run.  The callbacks of fit_run()
+ * are the last functions: a sweep is written while the next one computes (job/checkpoint.h). */
 #include "cli/fit_files.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "io/input_agreement.h"
 #include "job/checkpoint.h"
 
-/* What dictionary.h5 or state.h5 says. */
+/* The contents of dictionary.h5 or state.h5. */
 struct previous {
   const char *path;
   int there;
@@ -28,7 +28,7 @@ static int previous_read(struct fit_files *f, const char *path, struct previous 
   return previous->there ? fit_record_read(path, &f->arena, &previous->record) : OK;
 }
 
-/* Check that both files have the same rows, and that the lines of one begin those of the other. */
+/* Check that both files are of one fit, by the held-out rows and by the lines that both have. */
 static int pair_check(const struct previous *dictionary, const struct previous *state)
 {
   const struct fit_point *d = &dictionary->record.point, *s = &state->record.point;
@@ -41,7 +41,7 @@ static int pair_check(const struct previous *dictionary, const struct previous *
   return OK;
 }
 
-/* Set what the files and run.json say of this point, whose lines become a copy. */
+/* f->reached <- the point, whose lines are copied; point->lines <- the copy. */
 static int reached_set(struct fit_files *f, struct fit_point *point, gidx best)
 {
   TRY(lines_copy(&f->arena, &f->lines, &f->lines_max, point->lines, point->sweep + 1,
@@ -55,7 +55,7 @@ static int reached_set(struct fit_files *f, struct fit_point *point, gidx best)
   return OK;
 }
 
-/* Read the start from `from`; the best atoms are its own, or those of dictionary.h5. */
+/* Read the start from `from`.  If its sweep is not the best, dictionary.h5 has the best atoms. */
 static int start_read(struct fit_files *f, const struct previous *from,
                       const struct previous *dictionary)
 {
@@ -110,8 +110,8 @@ static int paths_claim(struct fit_files *f, gidx *minibatch)
   return OK;
 }
 
-/* Without --resume, refuse to begin where a fit was stopped, that is where supports.h5, made at the
- * end of a fit, is missing or a part. */
+/* Without --resume, refuse to begin where a fit was stopped: there is a dictionary.h5 of a fit, but
+ * no supports.h5, or only a part of it. */
 static int stopped_check(struct fit_files *f, const struct job *job)
 {
   const char *supports = job->more[FIT_SUPPORTS].file;
@@ -187,7 +187,8 @@ static int save(void *self)
   return OK;
 }
 
-/* Copy the best atoms on every rank, and all that the writer thread reads, except the sums. */
+/* Copy the best atoms on every rank; on rank 0 copy what the writer thread reads.  The sums and
+ * weights of a fit by parts are not copied, since it waits for the thread. */
 static int snapshot(void *self)
 {
   struct fit_files *f = self;
@@ -236,8 +237,8 @@ int fit_files_open(struct fit_files *f, const struct run_inputs *inputs)
   return job_open(&f->job, f->job.type, f, inputs);
 }
 
-/* Let files that are published from here on name the rows.  A fit by parts has other rows in each
- * sweep, so it names only the held-out rows. */
+/* From here on the identity in published files names the rows.  A fit by parts has other rows in
+ * each sweep, so only the held-out rows are named. */
 static int inputs_name(struct fit_job *j, uint64_t rows, uint64_t held)
 {
   struct identity_text *t = &j->run->identity;
@@ -245,8 +246,8 @@ static int inputs_name(struct fit_job *j, uint64_t rows, uint64_t held)
   return identity_text_hash(t, "held_out_hash", held);
 }
 
-/* fit_run() calls this after each sweep.  While the worker publishes, it alone uses the list of
- * inputs and the time that writing took. */
+/* fit_run() calls this after each sweep.  While the writer thread publishes, no other thread may
+ * use the list of inputs and the phase FIT_WRITE. */
 static int sweep_take(void *self, const struct fit_sweep *s)
 {
   struct fit_job *j = self;
@@ -260,7 +261,7 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   j->has_sweep = 1;
   j->files.sweep_now = *s;
   TRY(job_checkpoint(&j->files.job));
-  return s->point.idle ? job_wait(&j->files.job) : OK; /* there is no second copy of the K^2 sums */
+  return s->point.idle ? job_wait(&j->files.job) : OK; /* the sums are not copied */
 }
 
 static int stop_poll(void *self, int *stop)
@@ -269,7 +270,7 @@ static int stop_poll(void *self, int *stop)
   return job_poll(&j->files.job, stop);
 }
 
-/* fit_run() calls these at the start of a sweep that can be saved, and inside it. */
+/* fit_run() calls within_begin() at the start of a savable sweep, and within_poll() inside it. */
 static int within_begin(void *self, const struct fit_within *now, struct sweep_start *start)
 {
   struct fit_job *j = self;
@@ -281,7 +282,7 @@ static int within_begin(void *self, const struct fit_within *now, struct sweep_s
   files->k = j->task.k;
   files->d = j->task.d;
   files->p = j->rows.source.p;
-  files->there = files->there && j->files.job.is_resumed; /* otherwise it is about to be removed */
+  files->there = files->there && j->files.job.is_resumed; /* a new fit does not use sweep.h5 */
   TRY(inputs_name(j, now->rows_hash, now->held_out_hash));
   return sweep_files_begin(files, &facts, now->atoms, start);
 }
@@ -292,7 +293,7 @@ static int within_poll(void *self, const struct sweep_point *at, int *stop)
   return sweep_files_poll(&j->files.sweep, at, stop);
 }
 
-/* May the job stop while rows are routed and coded?  Only if there is a file to resume from. */
+/* May the job stop while rows are routed and coded?  Only with a file to resume from. */
 static int may_stop(void *of)
 {
   const struct fit_job *j = of;

@@ -3,12 +3,13 @@
  *
  * Floor: cli.
  *
- * A sweep that is the best so far is written to dictionary.h5, any other sweep to state.h5.  With a
- * minibatch every sweep is written to state.h5 first.  Each file has the lines of all sweeps so
- * far, and a resumed fit continues from the file with more lines.  Only dictionary.h5 has the best
- * atoms, and only state.h5 has the sums of a minibatch.  state.h5 is removed when a newer
- * dictionary.h5 makes it useless; supports.h5 when its atoms change; sweep.h5 (sweep_files.h) when
- * either file is written. */
+ * A sweep that is the best so far is written to dictionary.h5, any other sweep to state.h5.  If
+ * --minibatch divides the rows into parts, every sweep is written to state.h5 first.  Each file has
+ * the lines of all sweeps so far.  A resumed fit continues from the file with more lines, or from
+ * state.h5 if the numbers are equal.  Only dictionary.h5 has the best atoms, only state.h5 has the
+ * sums or weights of parts.  state.h5 is removed when a newer dictionary.h5 makes it useless,
+ * supports.h5 when dictionary.h5 gets other atoms, sweep.h5 (sweep_files.h) when either file is
+ * written. */
 #ifndef CLI_FIT_FILES_H
 #define CLI_FIT_FILES_H
 
@@ -24,45 +25,44 @@ enum { FIT_STATE, FIT_SUPPORTS }; /* in job.more */
 
 struct fit_files {
   struct job job;           /* of dictionary.h5; more[0] is state.h5, more[1] is supports.h5 */
-  struct sweep_files sweep; /* what is saved of the sweep in progress */
+  struct sweep_files sweep; /* sweep.h5: the unfinished sweep */
   idx k, p;
-  int nonnegative, has_parts, is_conjugate; /* has_parts: state.h5 has sums of fitted rows */
-  idx rounds, top_s;                        /* of the encoding of rows */
-  const real *mean;         /* [p] of all sweeps; NULL: rows are not centred; borrowed */
+  int nonnegative, has_parts, is_conjugate; /* has_parts: state.h5 has sums, or weights */
+  idx rounds, top_s;                        /* when all rows are encoded */
+  const real *mean;         /* [p] of the fitted rows, borrowed; NULL: rows are not centred */
   struct fit_extra *extra;  /* borrowed */
-  struct phase *write;      /* time of the writer thread is counted here */
+  struct phase *write;      /* borrowed: counts the time of the writer thread */
   struct fit_point start;   /* where a resumed run starts; on every rank */
-  struct fit_point reached; /* rank 0: what the files say, with a copy of the lines; no atoms */
-  gidx reached_best;        /* the best sweep among them */
-  struct fit_line *lines;   /* [lines_max] the lines of `reached` */
+  struct fit_point reached; /* rank 0: the last sweep; its lines are a copy, its atoms `best` */
+  gidx reached_best;        /* number of the best sweep */
+  struct fit_line *lines;   /* [lines_max] lines of `reached` */
   gidx lines_max;
   float *best;                /* [k][p] the best atoms so far */
   struct fit_sweep sweep_now; /* being published, on rank 0 */
-  float *other;               /* [k][p] atoms of sweep_now if they are not the best */
+  float *other;               /* rank 0: [k][p] atoms of sweep_now if they are not the best */
   gidx written;               /* rank 0: dictionary.h5 has the lines up to this sweep */
   struct matrix_output file;  /* being written, on rank 0 */
   struct arena arena;
 };
 
-/* Claim the output paths, before anything else; the caller has set files->job.  With resume
- * *minibatch <- that of the earlier run, from its identity; -1: there is none.  Collective. */
+/* Claim the output paths; the caller has set files->job.  With resume *minibatch <- that of the
+ * earlier run; -1: there was none.  ERR_INPUT: no fit wrote dictionary.h5.  Collective. */
 int fit_files_claim(struct fit_files *files, gidx *minibatch);
-/* Then open the job; files has k, p and the next three.  With resume read the files.
- * ERR_INPUT when they are of another job than files->job.run->identity, or not of one fit.
- * Collective. */
+/* Then open the job; the caller has set k, p, has_parts and is_conjugate.  With resume read the
+ * files.  ERR_INPUT: they are of another job, or not of one fit.  Collective. */
 int fit_files_open(struct fit_files *files, const struct run_inputs *inputs);
 void fit_files_free(struct fit_files *files);
 
-/* job->sink <- the callbacks of fit_run().  They log a sweep, and publish it while the next one
- * computes; a fit by parts publishes at once.  Not collective. */
+/* job->sink <- the callbacks of fit_run().  They log a sweep, and publish it while the next one is
+ * computed.  A fit by parts waits until the sweep is published.  Not collective. */
 struct fit_job;
 void fit_files_sink(struct fit_job *job);
-/* After fit_run(), with its status: wait until all sweeps are published, or have failed to be.
- * job->best and job->mean are those of the best sweep.  Collective. */
+/* Call this after fit_run(), with its status: wait until all sweeps are published.  job->best and
+ * job->mean are then those of the best sweep.  Collective. */
 int fit_files_settle(struct fit_job *job, int status);
 
-/* The fit has ended: add to dictionary.h5 the lines of all sweeps, and files->extra.  If the fit
- * was complete before, dictionary.h5 stays as it is.  Collective. */
+/* The fit has ended: write dictionary.h5 again, with the lines of all sweeps and files->extra,
+ * unless it has these lines and there is no extra.  Collective. */
 int fit_files_end(struct fit_files *files);
 
 #endif

@@ -28,7 +28,7 @@
 #include "model/identity.h"
 #include "model/route.h"
 
-/* struct run says why it is on the heap. */
+/* The state of the job.  struct run (job/run.h) says why it is on the heap. */
 struct find_job {
   struct run *run;
   const struct fit_options *o;
@@ -40,12 +40,13 @@ struct find_job {
   struct identity inputs;
   struct find_line *lines; /* [lines_max] */
   gidx count, lines_max, shown;
-  int has_ended; /* supports.h5 is complete, too */
+  int has_ended; /* supports.h5 is complete */
   double begun;
-  float *atoms; /* [k][p] set at the end, as are the next two */
-  real *mean;   /* [p] */
+  /* Set when the search has ended. */
+  float *atoms; /* [k][p] */
+  real *mean;   /* [p] mean and offset together */
   struct encoder encoder;
-  struct atom_array array; /* the atoms, and */
+  struct atom_array array; /* the atoms */
   struct atom_source source;
   struct encode_files supports;
   struct encode_task encode;
@@ -53,8 +54,7 @@ struct find_job {
   struct arena arena;
 };
 
-/* Seconds between two checks for a file called STOP: batches may be short, and a file system
- * slow. */
+/* Seconds between two checks for the file STOP: batches may be short, and the file system slow. */
 static const real POLL_SECONDS = 0.25;
 
 static void line_show(const struct find_job *j, const struct find_line *l)
@@ -134,7 +134,7 @@ int fit_finds_features(const struct fit_options *o)
   return strcmp(o->find, "features") == 0;
 }
 
-/* Refuse options that are about sweeps, or about supports of one length. */
+/* Refuse options that do not go with --find features, such as those of sweeps. */
 static int options_check(const struct option_set *set, const struct fit_options *o)
 {
   static const struct option_advice all[] = {
@@ -161,7 +161,7 @@ static int options_check(const struct option_set *set, const struct fit_options 
   static const struct option_advice top_s = {"top-s",
                                              "'--l0' is the number of atoms a row, on average"};
   const struct option_advice *bad = options_first_set(set, o, all, LENGTH(all));
-  /* The identity of a job without --top-s has 32. */
+  /* 32 is accepted, because the identity of a job without --top-s says 32. */
   if (o->top_s_text && strcmp(o->top_s_text, "32") != 0) bad = &top_s;
   CHECK(!bad, ERR_USAGE, "'--%s' does not go with '--find features': %s; leave it out", bad->key,
         bad->advice);
@@ -197,13 +197,13 @@ static void task_fill(struct find_job *j)
                                .device = o->asked.device};
 }
 
-/* Begin the identity: what the atoms depend on, as far as it is known before rows are read.
- * Options that are refused here get one fixed value. */
+/* Begin the identity: all that the atoms depend on and that is known before rows are read.
+ * --top-s, which is refused here, gets a fixed value. */
 static int identity_begin(struct find_job *j)
 {
   struct identity_text *t = &j->run->identity;
   struct fit_options r = *j->o;
-  r.top_s_text = "32"; /* the value when it is not given */
+  r.top_s_text = "32"; /* also if --top-s is not given */
   r.cosine_limit = cosine_limit_resolved(r.cosine_limit, r.asked.k);
   if (r.holdout) r.asked.held_out_fraction = 0;
   TRY(identity_text_begin(t, j->run->command->options, &r));
@@ -312,7 +312,7 @@ static void report(const struct find_job *j)
   log_info("wrote   %s", j->files.job.more[1].shown);
 }
 
-/* Rank 0. */
+/* Note the entries of run.json, and log the report unless the job was stopped.  Rank 0. */
 static int end_report(struct find_job *j)
 {
   j->has_ended = !j->run->stopped;
@@ -332,7 +332,7 @@ static void job_free(struct find_job *j)
   free(j);
 }
 
-/* Find the atoms, or read those of the complete dictionary. */
+/* Find the atoms, or take those of the dictionary.h5 that an earlier run completed. */
 static int atoms_find(struct find_job *j)
 {
   struct comm *c = &j->run->comm;
@@ -343,15 +343,14 @@ static int atoms_find(struct find_job *j)
   return report_phases(c, j->result.phases, FIND_PHASES);
 }
 
-/* The memory of the whole job on rank 0, and the size of its files. */
+/* The memory of the whole job on rank 0, and the sizes of its files, in bytes. */
 struct plan {
   struct find_forecast f;
   gidx encoding, most;
-  gidx dictionary, state, supports, disk; /* disk: at one time */
+  gidx dictionary, state, supports, disk; /* disk: the most at one time */
 };
 
-/* Forecast with --l0 atoms per row: rows have different numbers of atoms, and --l0 is about the
- * mean. */
+/* Fill the plan.  Rows have different numbers of atoms; their mean is taken to be --l0. */
 static int plan_find(struct find_job *j, struct plan *p)
 {
   const idx k = j->o->asked.k, columns = j->rows.source.p;

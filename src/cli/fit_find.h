@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `fit --find features`: atoms that fire when features of rows do, instead of atoms that describe
- * the rows best.
+ * `fit --find features`: find atoms that are active in the rows that have a feature, instead of
+ * atoms that describe the rows best.
  *
  * Floor: cli. */
 #ifndef CLI_FIT_FIND_H
@@ -8,7 +8,7 @@
 
 #include "cli/fit_job.h"
 
-/* Run the command, with parsed options.  Collective. */
+/* Run `sagitta fit` with these options, which ask for features.  Collective. */
 int fit_find_command(struct run *run, const struct fit_options *o);
 
 /* Is --find features given? */

@@ -39,7 +39,7 @@ const struct option_row fit_compute_rows[FIT_COMPUTE_ROWS] = {
     CPU_VARIANT_OPTION(offsetof(struct fit_compute, cpu_variant), "instruction set of the loops"),
 };
 
-/* An imported encoder may give rows different numbers of atoms. */
+/* An imported encoder may give rows different numbers of atoms: such supports are refused. */
 static int lengths_check(const struct supports_input *s)
 {
   const struct support_source *source = &s->source;
@@ -174,7 +174,8 @@ int fit_plan_print(struct run *run, const struct fit_plan *plan)
   return comm_agree(&run->comm, plan_print(run, plan));
 }
 
-/* Check this rank's supports against the classes of a file, whoever wrote it. */
+/* Check that no two atoms of a class share a row of this rank: any program may have written the
+ * file. */
 static int own_rows_check(const struct refit_state *f, const struct classes *classes,
                           const char *file)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The inputs that assemble, refit and terminal share: rows, dictionary and supports, and whether
- * they belong together.
+ * The inputs that assemble, refit and terminal share: rows, dictionary and supports; and the check
+ * that they belong together.
  *
  * Floor: cli. */
 #ifndef CLI_FIT_INPUTS_H
@@ -22,7 +22,7 @@ struct fit_names {
 extern const struct option_row fit_name_rows[];
 enum { FIT_NAME_ROWS = 4 };
 
-/* Threads and instruction set. */
+/* The options --threads and --cpu-variant. */
 struct fit_compute {
   idx threads;
   const char *cpu_variant;
@@ -42,13 +42,13 @@ struct fit_inputs {
   struct rows_input rows;
   struct dictionary_input dictionary;
   struct supports_input supports;
-  struct h5_file classes; /* not open when classes are found again */
+  struct h5_file classes; /* not open without --classes */
   char classes_file[MAX_NAME];
-  const real *mean; /* borrowed; NULL: none */
+  const real *mean; /* [p] borrowed; NULL: rows are not centred */
 };
 
-/* Open all and check what belongs together: ERR_USAGE for one that is missing, ERR_INPUT.
- * Collective as rows_input_open() is. */
+/* Open all inputs, and check that they belong together.  ERR_USAGE: an input is missing.
+ * ERR_INPUT.  Collective, as rows_input_open() is. */
 int fit_inputs_open(struct fit_inputs *in, struct comm *c, const struct fit_names *names);
 void fit_inputs_close(struct fit_inputs *in);
 /* The input files, for run_begin(). */
@@ -58,12 +58,12 @@ struct run;
 struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run *run,
                                   const struct fit_compute *compute);
 
-/* Print what --dry-run says about rows, atoms, supports, memory and disk, as lines or as an object.
- * bytes_of() gives the memory for a batch of atoms, disk the bytes of the files, and how_disk a
- * text about them.  Rank 0 prints; the same status on every rank. */
+/* Print the lines of --dry-run about rows, atoms, supports, memory and disk, or with --json an
+ * object.  bytes_of() returns the memory of a batch of atoms; disk: size of the files in bytes;
+ * how_disk: a text after this size.  Rank 0 prints; the same status on every rank. */
 struct fit_plan {
   const struct refit_task *task;
-  const struct comm *rows; /* that divide the rows among them; NULL: all ranks */
+  const struct comm *rows; /* the ranks that divide the rows; NULL: all */
   idx directions;
   batch_bytes_of *bytes_of;
   gidx disk;
@@ -71,8 +71,8 @@ struct fit_plan {
 };
 int fit_plan_print(struct run *run, const struct fit_plan *plan);
 
-/* *classes <- those of the open file, checked against the supports of all ranks; without a file the
- * classes of (N.6).  Collective. */
+/* *classes <- the classes of the open file, after a check against the supports of all ranks.
+ * Without a file the classes of (N.6) are computed.  Collective. */
 int fit_inputs_classes(const struct fit_inputs *in, const struct refit_state *f,
                        const struct color_looker *looker, struct classes *classes);
 

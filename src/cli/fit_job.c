@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The time that is left is forecast from the last sweep; the memory of the job, from shapes. */
+ * The remaining time is forecast from the last sweep, the memory of the job from shapes. */
 #include "cli/fit_job.h"
 
 #include <math.h>
@@ -47,10 +47,10 @@ enum fit_update fit_update_of(const char *name)
   return (enum fit_update)i;
 }
 
-/* Seconds of the steps after the last sweep, if all goes as in this one.  All rows are coded, in at
- * most the time of a pass over them.  Their file and dictionary.h5 are published at the pace of
- * sweeps.  The pace of small dictionaries says little about large files, so it is at least
- * LEAST_PACE. */
+/* Seconds of the steps after the last sweep, judged by this sweep.  All rows are coded, which takes
+ * at most as long as a pass over them.  supports.h5 is published at the pace of the sweeps, but at
+ * least at LEAST_PACE, since the pace of small files says little about large ones.  Two more files
+ * are published, each in the average time of a sweep's file. */
 static real end_seconds(const struct fit_job *j, const struct fit_sweep *s, real spent)
 {
   static const real LEAST_PACE = 1e8; /* bytes per second: hashed, written, read back and synced */
@@ -62,14 +62,14 @@ static real end_seconds(const struct fit_job *j, const struct fit_sweep *s, real
   return pass + 2 * write->seconds / (real)write->calls + rows * j->files.top_s * entry * pace;
 }
 
-/* The memory of the steps of the whole job on rank 0, and the size of its files. */
+/* The memory of the steps of the job on rank 0, and the sizes of its files, in bytes. */
 struct plan {
   gidx encoding, seeds, detectors, most;
-  gidx dictionary, state, supports, disk; /* disk: at one time */
+  gidx dictionary, state, supports, disk; /* disk: the most at one time */
 };
 
-/* A new file exists beside the one that it replaces, until it is complete.  With --update atoms the
- * sweep in progress is on disk, too. */
+/* A new file exists beside the file that it replaces, until it is complete.  With --update atoms
+ * sweep.h5 is on disk, too. */
 static gidx disk_bytes(const struct plan *p, const struct fit_forecast *f, gidx atoms)
 {
   gidx sweep = f->update == UPDATE_ATOMS ? atoms * (gidx)sizeof(real) : 0;
@@ -195,7 +195,7 @@ static void memory_lines(const struct fit_job *j, const struct fit_forecast *f,
          1e-6 * (double)p->supports);
 }
 
-/* Held-out rows are encoded at the end, too, if the result has other numbers of atoms. */
+/* Held-out rows are also encoded at the end, if rows then have --encode-s atoms. */
 static double times_find(const struct fit_job *j, const struct fit_forecast *f,
                          const struct rates *r, struct times *t)
 {
@@ -299,7 +299,7 @@ void fit_report(struct fit_job *j)
     log_info("all rows of --rows, which were fitted:");
   else
     log_info("all rows of --rows, of which %lld were fitted:", (long long)r->fitted_rows);
-  /* A warning of massive rows was given at the start. */
+  /* A fit that centres the rows warned of massive rows when it computed their mean. */
   if (j->task.center) j->encoded.metrics.massive = (struct massive_rows){0};
   report_metrics(&j->encoded.metrics, 1);
   advice_dead(j->encoded.metrics.dead_atoms, j->task.k);
@@ -308,7 +308,8 @@ void fit_report(struct fit_job *j)
   log_info("wrote   %s", j->files.job.more[FIT_SUPPORTS].shown);
 }
 
-/* The device is known after the first sweep: "cpu avx512", or "cuda" and the GPU's name. */
+/* result.device is empty before the first sweep.  Then it is "cpu avx512", or "cuda" and the name
+ * of the GPU. */
 static void device_json(const struct fit_job *f, struct json *j)
 {
   const char *device = f->result.device, *space = strchr(device, ' ');

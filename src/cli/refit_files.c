@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rank 0 finds and writes files, and broadcasts what it finds.  A resumed run loads the inputs like
- * a fresh one, and compares their hashes with those in dictionary.h5.  Then the frames of this file
- * replace those of the inputs.  supports.h5 is used if it names this dictionary and has the
- * contents that dictionary.h5 names.
+ * a fresh one, and compares their hashes with those in dictionary.h5.  Then the frames of
+ * dictionary.h5 replace those of the inputs.  supports.h5 is used if it names this dictionary and
+ * has the contents that dictionary.h5 names.
  *
  * A sweep is published before the next one begins.  Exception: one rank whose GPU takes the steps
  * publishes in the background, if a copy of the state fits.  A sweep that ends meanwhile is left
- * out, but the last one, or one after --save-seconds, waits and is published. */
+ * out, unless it is the last, or --save-seconds have passed since publishing last began. */
 #include "cli/refit_files.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@
 #include "refit/frames.h"
 #include "refit/state_write.h"
 
-/* Read how far an earlier run of this job came. */
+/* Read the facts and lines of an earlier run of this job. */
 static int before_find(struct refit_files *f, struct job *job)
 {
   const char *path = job->place.file;
@@ -143,7 +143,7 @@ static int supports_write(struct refit_files *f)
   return comm_agree(c, c->rank ? OK : supports_end(f));
 }
 
-/* In the writer thread, all that is published is a copy, the communicator included. */
+/* In the writer thread this function reads only copies, the communicator included. */
 static int save(void *self)
 {
   struct refit_files *f = self;
@@ -181,7 +181,7 @@ int refit_files_open(struct refit_files *f, const struct run_inputs *inputs)
   return job_open(&f->job, &type, f, inputs);
 }
 
-/* While the writer publishes, it alone uses the list of inputs. */
+/* Wait until the writer thread no longer reads the last result, then set the next one. */
 static int result_set(struct refit_job *j)
 {
   struct refit_files *f = &j->files;
@@ -193,7 +193,7 @@ static int result_set(struct refit_job *j)
   return OK;
 }
 
-/* Publish the supports of a dictionary that is published already. */
+/* Publish the supports of a dictionary.h5 that is published already. */
 static int supports_publish(struct refit_job *j)
 {
   struct refit_files *f = &j->files;
@@ -215,7 +215,7 @@ int refit_identity_fill(struct identity_text *t, const struct fit_inputs *in,
   return identity_text_input(t, "supports_rounds", "%d", in->supports.rounds);
 }
 
-/* Open the results of the earlier run, and check whether the two files name each other. */
+/* Open the files of the earlier run, and check whether they name each other. */
 static int previous_open(struct refit_files *f)
 {
   const struct identity *wanted = &f->facts.contents;
@@ -223,7 +223,7 @@ static int previous_open(struct refit_files *f)
   TRY(dictionary_input_open(&f->previous.dictionary, f->job.place.shown));
   if (!f->has_supports) return OK;
   int status = supports_input_open(s, f->job.more[REFIT_SUPPORTS].shown);
-  if (status == ERR_INPUT) { /* it may be of a newer program: do not replace it */
+  if (status == ERR_INPUT) { /* a newer program may have written it: do not replace it */
     char why[1024];
     status_take(why, sizeof why);
     FAIL(ERR_INPUT, "%s: remove it, and it is made again", why);
@@ -263,7 +263,7 @@ static int previous_take(struct refit_files *f, struct refit_state *state)
   return comm_agree(c, contents_check(file, &f->facts.contents, &found));
 }
 
-/* Check that supports and codes, made again from dictionary.h5, are those that it names. */
+/* Check that the supports and codes that were made again have the hashes in dictionary.h5. */
 static int made_again_check(const struct refit_files *files, const struct refit_state *state)
 {
   const struct identity *was = &files->facts.contents, *is = &state->contents;
@@ -288,9 +288,9 @@ int refit_classes_check(struct refit_files *files, const struct classes *classes
   return OK;
 }
 
-/* The job may stop when a resumed run has a file to start from.  --max-seconds counts only after
- * this run has made progress, so that each run gets further.  A sweep that follows one that was
- * left out is always finished, and published in its place. */
+/* The job may stop once a resumed run has a file to start from.  --max-seconds counts only after
+ * this run has made progress, so that each run gets further.  If the last sweep was left out, the
+ * sweep in progress is finished, and replaces it. */
 int refit_may_stop(void *of)
 {
   struct refit_job *j = of;
@@ -315,8 +315,8 @@ static int sweep_hand_over(struct refit_job *j)
   return OK;
 }
 
-/* While an earlier sweep is being published, this one may be left out, since a later one replaces
- * it.  But a killed job must not lose more than --save-seconds. */
+/* While an earlier sweep is being published, this one may be left out: a later one replaces it.
+ * But a killed job must not lose more than --save-seconds. */
 int refit_sweep_publish(struct refit_job *j)
 {
   struct job *job = &j->files.job;
@@ -341,7 +341,7 @@ int refit_sweep_begin(struct refit_job *j)
   now.classes = classes_hash(j->classes.color, f->k);
   if (facts->sweeps) now.contents = facts->contents;
   TRY(identity_text_hash(&j->run->identity, "held_out_hash", facts->start.held.rows));
-  if (j->resident.is_on) return OK; /* a GPU makes a whole sweep in the time of reading */
+  if (j->resident.is_on) return OK; /* on a GPU reading sweep.h5 takes as long as a sweep */
   if (files->there) TRY(refit_frames_table(f));
   return sweep_files_begin(files, &now, f->table, &j->begun);
 }

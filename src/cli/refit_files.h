@@ -4,10 +4,9 @@
  *
  * Floor: cli.
  *
- * After a sweep dictionary.h5 is published, then supports.h5.  Each names the hashes of both, so
- * that only files of one sweep count as a pair.  Supports follow from the dictionary: if they are
- * missing, a resumed run makes them again.  Then sweep.h5, the saved sweep (sweep_files.h), is
- * removed. */
+ * After a sweep dictionary.h5 is published, then supports.h5.  Each has the hashes of both, so that
+ * only files of one sweep count as a pair.  Then sweep.h5, the saved sweep (sweep_files.h), is
+ * removed.  A resumed run makes missing supports again, from the dictionary. */
 #ifndef CLI_REFIT_FILES_H
 #define CLI_REFIT_FILES_H
 
@@ -31,21 +30,21 @@ struct refit_result {
 
 struct refit_files {
   struct job job; /* of dictionary.h5; more[0] is supports.h5; every rank has the paths */
-  gidx sweeps;    /* sweeps in all, at the end; set by the caller */
+  gidx sweeps;    /* --sweeps; set by the caller */
   struct sweep_files sweep;
-  int has_supports; /* resumed: supports.h5 is there, too */
-  struct {          /* the results of the earlier run */
+  int has_supports; /* resumed: supports.h5 exists */
+  struct {          /* the files of the earlier run */
     struct dictionary_input dictionary;
     struct supports_input supports;
-    int is_pair; /* the supports are those of the dictionary's sweep */
+    int is_pair; /* both files are of one sweep */
   } previous;
-  struct fit_facts facts;     /* sweeps done so far, 0 for a fresh run; the caller sets .start */
+  struct fit_facts facts;     /* .sweeps: number of sweeps done; the caller sets .start */
   struct history_line *lines; /* rank 0: the start, then one line per sweep */
-  struct phase *write;        /* borrowed: publishing is counted here */
-  /* With --keep-supports: saves instead of publishing `result`; gets job.of, on rank 0. */
+  struct phase *write;        /* borrowed: counts the time of publishing */
+  /* With --keep-supports: called on rank 0 with job.of, instead of publishing `result`. */
   int (*save_instead)(void *of);
   struct arena arena;
-  /* Being published; the state is copied if the job computes meanwhile. */
+  /* Being published.  If the job computes meanwhile, `result` points into `copy`. */
   struct refit_result result;
   struct fit_facts published; /* the facts of `result` */
   struct state_copy copy;
@@ -55,34 +54,34 @@ struct refit_files {
 };
 
 /* Open the job, which the caller has set.  With resume find the files of the earlier run.
- * ERR_INPUT when they are of another job; ERR_CREATE.  Collective. */
+ * ERR_INPUT: they are of another job.  ERR_USAGE: too many sweeps.  ERR_CREATE.  Collective. */
 int refit_files_open(struct refit_files *files, const struct run_inputs *inputs);
 void refit_files_free(struct refit_files *files);
 
-/* What a job depends on besides its options, known once inputs are loaded; resuming compares it. */
+/* Add to the identity what is known once the inputs are loaded, such as their hashes. */
 int refit_identity_fill(struct identity_text *t, const struct fit_inputs *inputs,
                         const struct refit_state *state);
 
-/* The classes of the next sweep: a fresh run notes their hash, a resumed one compares it. */
+/* Without --reroute: note the hash of the first classes; ERR_INPUT if later ones differ. */
 int refit_classes_check(struct refit_files *files, const struct classes *classes, const char *name);
 
-/* Resume: the state, loaded from the inputs, becomes that of the last sweep.  If supports.h5 is not
- * of that sweep, its codes are made again, with the supports of the start or by routing.  ERR_INPUT
- * names what differs from the earlier run.  Collective. */
+/* The state, loaded from the inputs, becomes that of the last sweep.  If supports.h5 is not of this
+ * sweep, it is made again: with the supports of the inputs, or with --reroute by routing.
+ * ERR_INPUT names what differs from the earlier run.  Collective. */
 struct refit_job;
 int refit_job_resume(struct refit_job *j);
 /* May the job `of` stop while rows are routed and coded?  Not collective. */
 int refit_may_stop(void *of);
 
-/* One rank whose GPU takes the steps publishes in the background, if a copy of the state fits in
- * memory.  Not collective. */
+/* With one rank whose GPU takes the steps: publish in the background from here on, if a copy of the
+ * state fits in memory.  Not collective. */
 int refit_beside_begin(struct refit_job *j);
-/* Set the next sweep, and what an earlier run has done of it.  The same on every rank; not
- * collective. */
+/* Set the facts of the next sweep; j->begun <- what an earlier run has done of it.  The same on
+ * every rank; not collective. */
 int refit_sweep_begin(struct refit_job *j);
-/* Publish the result of a sweep, or leave it out while an earlier one is being published. */
+/* Publish the result of a sweep, or leave it out if an earlier result is being published. */
 int refit_sweep_publish(struct refit_job *j);
-/* Sweeps have ended, with this status: publish one that was left out, and wait. */
+/* Call this after the sweeps, with their status: publish a sweep that was left out, and wait. */
 int refit_sweeps_settle(struct refit_job *j, int status);
 
 #endif

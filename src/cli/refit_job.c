@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a sweep computes and reports; then the sweeps, which refit_files.c publishes. */
+ * The computation and report of a sweep, then the loop of sweeps.  refit_files.c publishes them. */
 #include "cli/refit_job.h"
 
 #include <math.h>
@@ -28,7 +28,8 @@ int refit_held_out_evaluate(struct refit_job *j)
   return fit_validation_run(&j->validation, &stops, &j->held, &stopped);
 }
 
-/* Metrics and residuals of the same codes differ far less than this, by rounding only. */
+/* Explained variances of the same codes, by metrics and by residuals, differ by rounding only,
+ * which is far less than this. */
 #define SAME_VARIANCE 1e-6
 
 int refit_state_evaluate(struct refit_job *j, const char *file, real said, real *explained)
@@ -97,7 +98,7 @@ int refit_classes_find(struct refit_job *j)
   return OK;
 }
 
-/* Add the line of a sweep, with these counts of its steps.  Rank 0 alone. */
+/* Add the line of a sweep to the history, with the counts of its steps.  Rank 0 alone. */
 static void line_add(struct refit_job *j, const struct sweep_counts *counts)
 {
   gidx sweep = j->files.facts.sweeps;
@@ -120,7 +121,7 @@ static void line_add(struct refit_job *j, const struct sweep_counts *counts)
   j->all.escalated += counts->escalated;
 }
 
-/* If this rank's GPU has all rows, they stay there from sweep to sweep. */
+/* If this rank has all rows and a GPU, keep the rows on the GPU from sweep to sweep. */
 static int rows_settle(struct refit_job *j)
 {
   struct refit_state *f = &j->state;
@@ -131,7 +132,7 @@ static int rows_settle(struct refit_job *j)
   return resident_open(&j->resident, f, &j->coder, &j->coded, f->table, j->o->directions);
 }
 
-/* If all ranks have all rows, either all of them take their steps on a GPU, or none does. */
+/* If each rank has all rows, either all ranks take their steps on GPUs, or none does. */
 static int steps_open(struct refit_job *j)
 {
   int status = rows_settle(j);
@@ -143,8 +144,8 @@ static int steps_open(struct refit_job *j)
   return OK;
 }
 
-/* Between two atoms: save the sweep if that is due, and see whether to stop.  --max-seconds counts
- * only from here on, so that each run takes some steps. */
+/* Called between two atoms: save the sweep if that is due, and ask whether to stop.  --max-seconds
+ * counts only after the first call, so that each run takes some steps. */
 static int steps_poll(void *self, const struct sweep_point *at, int *stop)
 {
   struct refit_job *j = self;
@@ -153,7 +154,7 @@ static int steps_poll(void *self, const struct sweep_point *at, int *stop)
   return OK;
 }
 
-/* Take a step for every atom. */
+/* Take a step for every atom.  *stopped <- 1: the job was stopped inside the sweep. */
 static int steps_take(struct refit_job *j, struct sweep_counts *counts, int *stopped)
 {
   struct phase *phase = &j->phases[REFIT_STEPS];

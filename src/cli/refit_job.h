@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One refit, from command line to report.  cmd_refit.c opens it, refit_job.c runs and reports
- * sweeps, and refit_files.c saves and publishes them.
+ * One refit, from the command line to the report.  cmd_refit.c opens it, refit_job.c runs and
+ * reports sweeps, and refit_files.c saves and publishes them.
  *
  * Floor: cli.  Functions are collective, unless a comment says otherwise. */
 #ifndef CLI_REFIT_JOB_H
@@ -29,47 +29,50 @@ struct refit_options {
 struct refit_job {
   struct run *run;
   struct comm *c;    /* all ranks */
-  struct comm *rows; /* that divide the rows: c; or, if each rank has all rows, a communicator of
-                      * this rank */
-  struct comm alone;
+  struct comm *rows; /* the ranks that divide the rows: c, or &alone if each rank has all rows */
+  struct comm alone; /* of this rank */
   const struct refit_options *o;
   struct refit_files files;
   struct fit_inputs inputs;
-  struct rows_input holdout; /* rows that the refit does not see */
-  real held;                 /* what the atoms explain of these rows; NaN: there are none */
+  struct rows_input holdout; /* --holdout */
+  real held;                 /* explained variance of these rows; NaN: there are none */
   struct refit_task task;
   struct refit_state state;
   struct sparse_coder coder;        /* with --reroute or --holdout, and on a GPU */
   struct fit_validation validation; /* with --holdout */
-  char device[64];                  /* as the files say it: "cpu avx512" */
-  struct coded coded;               /* the state's rows, when they stay on a GPU */
+  char device[64];                  /* as files name it: "cpu avx512" */
+  struct coded coded;               /* the state's rows, if they stay on a GPU */
   struct resident resident;
   struct classes classes;
-  struct sweep_start begun; /* what the resumed run has done of the next sweep */
+  struct sweep_start begun; /* what an earlier run has done of the next sweep */
   struct arena arena;
   struct atom_step *steps; /* [k] */
   gidx *density;           /* [k] */
-  int is_left_out;         /* the last sweep is neither published nor about to be */
-  real handed_over;        /* when publishing last began */
+  int is_left_out;         /* the last sweep is neither published nor being published */
+  real handed_over;        /* time when publishing last began */
   real tss;
   struct metrics metrics;
   struct phase phases[REFIT_PHASES];
   gidx resumed;            /* sweeps that an earlier run has done */
-  struct sweep_counts all; /* of this run's sweeps */
+  struct sweep_counts all; /* sums over this run's sweeps */
 };
 
-/* Line 0 of the history: what the codes explain before the first sweep. */
+/* Set the facts of the start, and line 0 of the history: what the codes explain before the first
+ * sweep. */
 int refit_start_evaluate(struct refit_job *j);
-/* *explained, on rank 0 <- what the codes of the state explain, by their residuals.  Warns if the
- * file says something else. */
+/* *explained, on rank 0 <- what the codes of the state explain, computed from the residuals.  said:
+ * the same, as the file has it; warn if it differs. */
 int refit_state_evaluate(struct refit_job *j, const char *file, real said, real *explained);
-/* j->held <- what the atoms explain of the held-out rows. */
+/* With --holdout: j->held <- the explained variance of the held-out rows.  The job may be
+ * stopped. */
 int refit_held_out_evaluate(struct refit_job *j);
 
+/* Read the classes of --classes, or find those of the state's supports. */
 int refit_classes_find(struct refit_job *j);
-/* Round, encode and evaluate the state. */
+/* Round the state, route its rows again if reroute is 1, solve the codes, and evaluate them.  The
+ * job may be stopped. */
 int refit_state_finish(struct refit_job *j, int reroute);
-/* Run sweeps until there are as many as wanted, or the job is asked to stop. */
+/* Run sweeps until there are --sweeps of them, or the job is asked to stop. */
 int refit_sweeps_run(struct refit_job *j);
 
 #endif

@@ -52,7 +52,7 @@ static struct synthetic_systems made_of(const struct systems_options *o, idx fra
                                     .ill = o->ill};
 }
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job.  struct run (job/run.h) says why it is on the heap. */
 struct systems_run {
   struct synthetic_systems made;
   struct systems_shape shape;
@@ -62,7 +62,7 @@ struct systems_run {
   struct arena arena;         /* of shape, atom and color */
 };
 
-/* Each system is an atom of its own; sixteen systems form a class. */
+/* Give each system an atom of its own, and each run of sixteen systems a class. */
 static int shape_make(struct systems_run *job)
 {
   const struct synthetic_systems *made = &job->made;
@@ -105,7 +105,7 @@ static int plan_json(const struct run *run, const struct systems_shape *s, gidx 
   return facts_end(&j);
 }
 
-/* The lines of --dry-run. */
+/* Print the lines of --dry-run, or with --json the object. */
 static int plan_print(const struct run *run, const struct systems_run *job)
 {
   const struct systems_shape *s = &job->shape;

@@ -18,7 +18,8 @@ struct systems_options {
 enum { SYSTEMS_ROWS = 7 };
 extern const struct option_row systems_rows[SYSTEMS_ROWS];
 
-/* Make systems.h5 in the folder; frame: d of the diagonal blocks. */
+/* Make systems.h5 in the folder of --output.  frame: rows and columns of a diagonal block.  With
+ * dry_run print only its size and the memory.  Collective. */
 int systems_make(struct run *run, const struct output_options *output,
                  const struct systems_options *o, idx frame, gidx seed, int dry_run);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Three files are written side by side: the features first, then rows and truth, block by block. */
+ * Three files are written side by side: first the features, then rows and truth, block by block. */
 #include "cli/synth_world.h"
 
 #include <stdio.h>
@@ -35,21 +35,22 @@ const struct option_row world_rows_table[WORLD_ROWS] = {
      .effect = OPTION_BITS},
 };
 
-/* The sizes of worlds, by their number of features. */
+/* Numbers of columns that are used if only the number of features is given. */
 static const struct world_preset {
   idx atoms, columns;
 } presets[] = {{16384, 768}, {2048, 128}, {512, 64}};
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job.  struct run (job/run.h) says why it is on the heap. */
 struct world_run {
   struct world_task task;
   struct world_job job;
-  struct output_path rows, dictionary, truth;
-  struct matrix_output rows_file, dictionary_file; /* rank 0, as are the others */
+  struct output_path rows, dictionary, truth; /* on rank 0, as are the files */
+  struct matrix_output rows_file, dictionary_file;
   struct truth_output truth_file;
 };
 
-/* The task of these options; columns is 0 if it is not given and no preset has it. */
+/* The task of these options.  columns is 0 if --columns is not given and no preset has this number
+ * of features. */
 static struct world_task task_of(const struct world_options *o, const struct world_size *size)
 {
   enum { STANDARD_ROWS = 65536, STANDARD_BLOCK = 4096, MANY_FEATURES = 16384 };
@@ -83,7 +84,7 @@ static int task_check(const struct world_task *t)
   return world_check(&t->world);
 }
 
-/* The lines of --dry-run. */
+/* Print the lines of --dry-run, or with --json the object. */
 static int plan_print(const struct run *run, const struct world_task *t)
 {
   gidx memory, n = t->n, p = t->world.p, f = t->world.f;
@@ -109,7 +110,7 @@ static int plan_print(const struct run *run, const struct world_task *t)
   return OK;
 }
 
-/* Create all files, and write the features; rank 0. */
+/* Create the three files, and write the features.  Rank 0. */
 static int files_begin(struct world_run *r)
 {
   const struct world *w = &r->job.world;
@@ -128,7 +129,7 @@ static int files_end(const struct run *run, struct world_run *r)
   return matrix_output_finish(&r->rows_file, facts, count);
 }
 
-/* The entries of run.json; rank 0. */
+/* Add the entries of run.json.  Rank 0. */
 static int summary_json(const struct world_run *r)
 {
   struct json *own;

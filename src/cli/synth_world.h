@@ -15,13 +15,14 @@ struct world_options {
 enum { WORLD_ROWS = 4 };
 extern const struct option_row world_rows_table[WORLD_ROWS];
 
-/* Further options of `synth`. */
+/* Further options of `synth`; 0 stands for a default, except in seed. */
 struct world_size {
-  gidx n_rows, seed; /* 0 rows: the default */
+  gidx n_rows, seed;
   idx atoms, columns, block;
 };
 
-/* Make the files in the folder. */
+/* Make the three files in the folder of --output.  With dry_run print only their sizes and the
+ * memory.  Collective. */
 int world_make(struct run *run, const struct output_options *output, const struct world_options *o,
                const struct world_size *size, int dry_run);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 reads and writes, and broadcasts what a resumed run starts from.  The callbacks of
- * train_run() come last.  A point is a step of the training: it has a line of figures, or a state
- * that can be saved. */
+ * Rank 0 reads and writes, and broadcasts the point from which a resumed run starts.  The callbacks
+ * of train_run() are at the end of this file.  A point is a step after which there is a line of
+ * figures, or a state that can be saved. */
 #include "cli/train_files.h"
 
 #include "base/log.h"
@@ -76,8 +76,8 @@ void train_files_free(struct train_files *f)
   *f = (struct train_files){0};
 }
 
-/* Seconds between two checks for a file called STOP.  And the least that a run does even if it is
- * late, so that it makes progress: LEAST_STEPS, or LEAST_SECONDS of steps if they are long. */
+/* POLL_SECONDS: between two checks for the file STOP.  So that each run makes progress,
+ * --max-seconds stops no run before LEAST_STEPS, or LEAST_SECONDS of steps if that is less. */
 static const real POLL_SECONDS = 0.25, LEAST_SECONDS = 1;
 enum { LEAST_STEPS = 16 };
 
@@ -92,7 +92,7 @@ static int point_take(void *self, const struct train_point *p, enum train_reason
   return job_publish(&j->files.job, why == TRAIN_END);
 }
 
-/* The job may stop at any step, but --max-seconds counts only once the run has made progress. */
+/* The job may stop at any step, but --max-seconds counts only after the run has made progress. */
 static int may_stop(void *of)
 {
   struct train_job *j = of;
@@ -108,7 +108,7 @@ void train_files_sink(struct train_job *j)
 {
   struct job *job = &j->files.job;
   job->may_stop = may_stop;
-  job->poll_seconds = POLL_SECONDS; /* steps may be short, and a file system slow */
+  job->poll_seconds = POLL_SECONDS; /* steps may be short, and the file system slow */
   job->stops_to_save = 1;
   job->summary = train_summary_json;
   job->of = j;

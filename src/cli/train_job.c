@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines are logged between steps, figures at the end. */
+ * Lines are logged between steps, and the report at the end. */
 #include "cli/train_job.h"
 
 #include <math.h>
@@ -17,8 +17,8 @@
 #include "model/split.h"
 #include "train/forecast.h"
 
-/* Bytes of the files.  A state also has the moments of all weights.  A new state, or dictionary.h5,
- * exists beside the last state until it is complete. */
+/* Sizes of the files in bytes.  state.h5 also has the moments of all weights.  A new state.h5, or
+ * dictionary.h5, exists beside the last state.h5 until it is complete. */
 struct files {
   gidx dictionary, state, disk;
 };
@@ -83,7 +83,7 @@ static void plan_lines(const struct train_job *j, const struct train_forecast *f
       1e-6 * (double)files.disk, 1e-6 * (double)files.state, 1e-6 * (double)files.dictionary);
 }
 
-/* Held-out rows are scored before the first step, and at each line. */
+/* Held-out rows are scored for each line; line 0 is that before the first step. */
 static void times_find(const struct train_job *j, const struct train_forecast *f,
                        const struct rates *r, struct times *t)
 {
@@ -115,7 +115,7 @@ int train_plan_show(struct train_job *j, const char *rates)
   return facts_end(&o);
 }
 
-/* Log the next line that was not logged, with the pace. */
+/* Log the next line, with the rows per second and the seconds that are left. */
 static void line_log(struct train_job *j, const struct train_point *p)
 {
   const struct train_line *l = &p->lines[j->shown++];
@@ -161,7 +161,7 @@ int train_point_note(struct train_job *j, const struct train_point *p, enum trai
   return lines_copy(&j->arena, &j->lines, &j->lines_max, p->lines, p->count, sizeof *j->lines);
 }
 
-/* How many codes a row has. */
+/* out <- the number of codes of a row, as text: l0 on average, or the same number in each row. */
 static void codes_format(const struct train_job *j, const char *form, idx s, char out[48])
 {
   if (j->task.sizes.l0 > 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * First the requests: a job is asked to stop by a signal, the time, or a file; and to save, by the
- * time.  Then publishing: there is one worker, which is started at the first checkpoint. */
+ * First come the requests: a signal, the time or a file may ask a job to stop; the time asks it to
+ * save.  Then comes publishing, by one worker thread that is started at the first checkpoint. */
 #include "job/checkpoint.h"
 
 #include <math.h>
@@ -42,9 +42,9 @@ uint64_t job_stop_asked(struct job *job)
   return wish_asked(job);
 }
 
-enum { MAX_TYPED = 400 }; /* bytes of a name */
+enum { MAX_TYPED = 400 }; /* the longest name of a deck in the log, in bytes */
 
-/* text[capacity] <- the command line that continues the job; "" if it is long or needs quotes. */
+/* text[capacity] <- how to continue the job; "" if the deck's name is long or needs quotes. */
 static void command_again(const struct run *run, char *text, size_t capacity)
 {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -80,7 +80,7 @@ int job_poll(struct job *job, int *stop)
   return OK;
 }
 
-/* Is it too early to check for STOP again, while neither signals nor the time ask to stop? */
+/* Is it too early to check for STOP again?  No, if a signal or the time asks to stop. */
 static int is_early(struct job *job)
 {
   const struct run *run = job->run;
@@ -148,7 +148,7 @@ int job_summary(const struct job *job)
   return job->summary(job->of, own);
 }
 
-/* Called on rank 0, in the writer thread or not; or on all ranks. */
+/* Called by the writer thread of rank 0, or by all ranks if there is none. */
 static int state_save(void *self)
 {
   struct job *job = self;

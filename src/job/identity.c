@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines are compared by key, so their order does not matter.  A missing option is a difference, a
- * missing input is not. */
+ * Lines are compared by key, so their order does not matter.  A key that only one text has is a
+ * difference, unless it is the key of an input. */
 #include "job/identity.h"
 
 #include <stdarg.h>
@@ -54,7 +54,7 @@ int identity_text_input(struct identity_text *t, const char *name, const char *f
   CHECK(strchr(name, '_') && length < (int)sizeof value, ERR_INTERNAL,
         "'%s' is no name of an input, or '%s' too long", name, value);
   if (key_line_find(t->text, name, &line) && key_line_is(&line, value, length))
-    return OK; /* not replaced: another thread may be writing the text to a file */
+    return OK; /* not changed: another thread may be writing the text to a file */
   identity_text_remove(t, name);
   size_t used = strlen(t->text), more = strlen(name) + strlen(value) + 8;
   char *whole = realloc(t->text, used + more);
@@ -84,7 +84,7 @@ int identity_text_contents(struct identity_text *t, const struct identity *of)
   return identity_text_hash(t, "codes_hash", of->codes);
 }
 
-/* out <- what a user would type for a line; for a missing line NULL. */
+/* out <- a line as a user would type it; line NULL: the text has no line with this key. */
 static void side_show(const char *key, const struct key_line *line, char *out, size_t capacity)
 {
   int is_yes = line && key_line_is(line, "yes", 3);

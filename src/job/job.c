@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The order of a job's steps, which no command has to know; rank 0 handles the files. */
+ * The order of a job's steps, so that no command has to know it.  Rank 0 handles the files. */
 #include "job/job.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ int job_part_refuse(const char *path)
        path);
 }
 
-/* What an earlier run left of the result. */
+/* The file that an earlier run left: a journal, or the file in the place of the result. */
 static const char *left_name(const struct job *job)
 {
   return *job->left ? job->left : job->place.file;
@@ -41,7 +41,7 @@ int job_file_check(const struct job *job, const struct output_path *place)
   FAIL(ERR_INPUT, "%s%s", why, job->advice);
 }
 
-/* Open what an earlier run left, if it is of the same job as far as that is known. */
+/* A: open the file that an earlier run left, and check its options and known inputs. */
 static int earlier_open(struct job *job)
 {
   const struct output_path *place = &job->place;
@@ -65,8 +65,8 @@ int job_claim(struct job *job)
   return OK;
 }
 
-/* Read the existing state, or else the result; also the result if the state is of another job.  If
- * both fail, the error is that of the state. */
+/* B, with --resume: read the state.  If there is none, or it is of another job, read the result.
+ * If both are of other jobs, the error is that of the state. */
 static int state_find(struct job *job)
 {
   const struct output_path *state = &job->more[0], *result = &job->place;
@@ -86,7 +86,7 @@ static int state_find(struct job *job)
   return OK;
 }
 
-/* Find what exists of several files; if nothing is of use, none of them may exist. */
+/* B, C: find earlier files.  If none can be resumed, none may exist without --force. */
 static int several_find(struct job *job)
 {
   const struct output_path *more = job->more;
@@ -165,7 +165,7 @@ int job_earlier_value(const struct job *job, const char *key, char *value, size_
 /* Check that the existing file is of this job, as far as inputs are known. */
 static int job_check(const struct job *job)
 {
-  if (!job->type->identify) return OK; /* compared when it was found */
+  if (!job->type->identify) return OK; /* B: it was compared when it was found */
   TRY(job->type->identify(job->self, &job->run->identity));
   return job->is_resumed || job->is_complete ? job_file_check(job, &job->place) : OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The deadline is first looked for in the command line, because MPI is started before a deck is
+ * The deadline is first read from the command line itself, because MPI is started before a deck is
  * read. */
 #include "job/process.h"
 
@@ -17,7 +17,8 @@
 #include "base/watchdog.h"
 #include "io/outputs.h"
 
-/* A closed stream becomes one that cannot be used: reading and writing fail with EBADF. */
+/* A closed stream becomes one that cannot be used: reading stdin, or writing the others, fails with
+ * EBADF. */
 static void streams_open(void)
 {
   for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
@@ -64,7 +65,8 @@ static int has_reader(int file)
   return poll(&look, 1, 0) < 1 || !(look.revents & POLLERR);
 }
 
-/* As for stderr (base/log.c), writes to a file are watched, but a reader of a pipe may be slow. */
+/* As for stderr (base/log.c), the watchdog watches writes to a file only, since the reader of a
+ * pipe may be slow. */
 int stdout_flush(int *unread)
 {
   struct stat facts;

@@ -25,7 +25,7 @@ static int sidecars_write(const struct run *run, const struct output_path *place
   return OK;
 }
 
-/* text[capacity] <- used.in, in the folder as it was given; "" if that is too long. */
+/* text[capacity] <- the path of used.in, in the folder as it was given; "" if it is too long. */
 static void used_name(const struct output_path *place, char *text, size_t capacity)
 {
   char folder[4096];

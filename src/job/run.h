@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One run of a command: what main knows of it, and the files beside its result.
+ * One run of a command: what main knows about it, and how its result and the files beside it begin.
  *
  * Floor: job. */
 #ifndef JOB_RUN_H
@@ -28,7 +28,7 @@ struct command {
 struct json;
 struct program {
   const char *name, *version, *revision;
-  void (*log)(void);                   /* logs a line about it */
+  void (*log)(void);                   /* logs a line about the program */
   void (*libraries)(struct json *out); /* writes an entry: the linked libraries */
   const char *(*job)(void);            /* number of the batch job; NULL: none */
 };
@@ -36,9 +36,9 @@ struct program {
 /* What main gives to a command.
  *
  * A command keeps the state of its job in one struct on the heap (struct_alloc() of base/memory.h),
- * and so do the jobs that it calls.  The struct is freed after success, and left alone when a
- * failure ends the job: while another rank fails, a worker thread may use the struct until main has
- * ended the program.  So such state is never on the stack of a function that returns an error. */
+ * and so do the jobs that it calls.  The struct is freed after success.  It is not freed after a
+ * failure: if another rank fails, a worker thread may use the struct until main has ended the
+ * program.  So such state is never on the stack of a function that returns an error. */
 struct run {
   const struct program *program;
   const struct command *command;
@@ -50,16 +50,16 @@ struct run {
   struct comm comm;       /* size 1 and not open for commands that are not parallel */
   struct cores *cores;    /* [comm.size] of every rank's machine; NULL when not parallel; owned */
   gidx *threads;          /* [comm.size] of every rank, after threads_report(); owned */
-  struct identity_text identity; /* of a job that can be resumed; is stored in what it publishes */
+  struct identity_text identity; /* of a job that can be resumed; published files have it */
   char started[32];              /* UTC, ISO 8601 */
   char title[48];                /* "sagitta encode" */
-  int unread;                    /* stdout has no reader any more */
+  int unread;                    /* 1: stdout is a pipe without a reader */
   int stopped;                   /* the job was asked to stop, and stopped at a safe point */
-  real max_seconds;   /* from this time since the start on, safe points stop the job; 0: no limit */
-  int wants_json;     /* --json */
+  real max_seconds; /* seconds since the start after which safe points stop the job; 0: no limit */
+  int wants_json;   /* --json */
   char summary[4096]; /* rank 0, after run_begin_at(): path of run.json (summary.h) */
   char result[4096];  /* path of the result, as given */
-  char used[4096];    /* path of used.in, for typing */
+  char used[4096];    /* path of used.in, as a user types it; "": too long */
 };
 
 struct output_options {
@@ -79,7 +79,7 @@ struct run_inputs {
  * Collective. */
 int run_begin(struct run *run, const struct output_options *output, const char *name,
               const struct run_inputs *inputs, struct output_path *place);
-/* The same for a path that rank 0 has.  appends: to the log of the run that is resumed.
+/* The same for a path that rank 0 has claimed.  appends: the log of the resumed run is continued.
  * Collective. */
 int run_begin_at(struct run *run, const struct output_path *place, const struct run_inputs *inputs,
                  int appends);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts are composed in memory, and written at once: run.json to a temporary file. */
+ * Texts are composed in memory, and written at once.  run.json goes to a temporary file first. */
 #include "job/summary.h"
 
 #include <stdio.h>
@@ -33,8 +33,8 @@ static struct {
   struct metrics metrics;
   struct identity inputs;
   char device[280];
-  const char *format; /* of a command that replaces all entries; NULL: none */
-  struct json own;    /* the command's entries, as they are in an object */
+  const char *format; /* of summary_format_set(); NULL: none */
+  struct json own;    /* the command's entries, to be copied into an object */
   char *own_text;
   size_t own_bytes;
 } noted;
@@ -147,7 +147,7 @@ int summary_entries(struct json **j)
   return text_open(&noted.own.out, &noted.own_text, &noted.own_bytes, "the entries of run.json");
 }
 
-/* Write what /run of a result also says, and where the run is. */
+/* Write what /run of a result also has; then libraries, batch job, ranks and cores. */
 static void run_json(const struct run *run, struct json *j)
 {
   static const char *const names[] = {"version", "revision", "command", "host", "started"};
@@ -165,7 +165,7 @@ static void run_json(const struct run *run, struct json *j)
   cores_json(run->cores, run->threads, run->comm.size, j);
 }
 
-/* Write the command's own entries; and all others, unless these replace them. */
+/* Write the command's own entries.  Without a format of its own, write what was noted, too. */
 static void entries_json(const struct run *run, struct json *j)
 {
   if (noted.own.out && !fflush(noted.own.out)) fputs(noted.own_text, j->out);

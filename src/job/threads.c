@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ranks gather what each sees of its machine when the job begins; rank 0 reports and warns. */
+ * Each rank gathers what all ranks see of their machines when the job begins.  Rank 0 reports and
+ * warns. */
 #include "job/threads.h"
 
 #include <stdio.h>
@@ -45,7 +46,7 @@ int threads_default(const struct run *run, idx option)
   return threads_choose(run, option, &by);
 }
 
-/* Is this rank the first of its machine?  *threads <- the sum over its ranks. */
+/* Is this rank the first of its machine?  *sum <- the threads of the machine's ranks. */
 static int machine_begins(const struct run *run, int rank, const gidx *threads, gidx *sum)
 {
   *sum = 0;
@@ -73,15 +74,16 @@ static void machine_warn(const struct cores *machine, const struct core_partitio
     log_warn("OpenMP binds the threads of each of the %d ranks on '%s' to the same cores: unset "
              "OMP_PROC_BIND and OMP_PLACES, or start them with `mpirun --map-by slot:PE=%d`",
              s->processes, host, (idx)imax(1, s->used / s->processes));
-  /* A user who asks for a number, or starts one process by hand, has chosen the cores. */
+  /* Nothing is said to a user who chose the cores: by a number, or by starting one process by
+   * hand. */
   if (verdict == CORES_FEW && !is_asked && getenv("OMPI_COMM_WORLD_SIZE"))
     log_warn("the ranks are bound to %d of the %d cores of '%s': start them with `mpirun --bind-to "
              "none` or `mpirun --map-by slot:PE=%d`",
              s->used, s->present, host, s->present / s->processes);
 }
 
-/* Log which ranks are on which machine, if there are several; only the first if not all fit a
- * line. */
+/* If there are several machines, log which ranks are on each; if that does not fit a line, only the
+ * first machines. */
 static void seats_log(const struct run *run)
 {
   int size = run->comm.size, first = 0;

@@ -8,16 +8,16 @@
 #include "base/cores.h"
 #include "job/run.h"
 
-/* Gather the cores of each rank on all ranks; *all, [size], is freed by the caller.  Collective. */
+/* *all <- [size] the cores of each rank, on all ranks; the caller frees it.  Collective. */
 int threads_open(struct comm *c, struct cores **all);
 
-/* Threads for this rank: the option --threads; if that is 0, what the environment asks for;
- * otherwise the rank's share of the cores that it may use. */
+/* The number of threads of this rank: the option --threads; if it is 0, what the environment asks
+ * for; if that asks for none, the rank's share of the cores that it may use. */
 int threads_default(const struct run *run, idx option);
 
-/* Log threads, cores and binding.  Warn if there are more threads than cores, or if the launcher's
- * binding leaves only few.  Collective; call it after run_begin(), so that the result's log has
- * it. */
+/* Log threads, cores and binding.  Warn if there are more threads than cores, if OpenMP binds
+ * several ranks to the same cores, or if the launcher's binding leaves few cores.  Collective.
+ * Call it after run_begin(), so that the log of the result has these lines. */
 int threads_report(struct run *run, idx option);
 
 #endif
