@@ -9,10 +9,10 @@
 #include "comm/comm.h"
 #include "device/buffer.h"
 
-/* Join the devices of all ranks.  A table of rank, host and GPU goes to the log.  The GPUs of
- * `group` are connected by NCCL if every rank has one of its own; group is the part of c that
- * exchanges arrays with this rank, or c.  If that is not possible, the log says why, and exchanges
- * go through the host.  message: bytes of the largest exchange that is repeated.  Collective. */
+/* Join the devices of all ranks.  A table of rank, host and GPU goes to the log.  group: the part
+ * of c that exchanges arrays with this rank, or c.  Its GPUs are connected by NCCL if every rank of
+ * c has a GPU of its own.  If they cannot be connected, the log says why, and exchanges go through
+ * the host.  message: bytes of the largest exchange that is repeated.  Collective. */
 int comm_devices_open(struct comm *c, struct comm *group, struct device *dev, gidx message);
 /* Log the table only, for devices that exchange nothing.  Collective. */
 int comm_devices_report(struct comm *c, const struct device *dev);
@@ -43,8 +43,8 @@ struct comm_exchange {
 };
 int comm_allgather_begin(struct comm *c, struct device *dev, const struct comm_exchange *parts,
                          int count, gidx *turn);
-/* The next comm_allgather_begin() sends what the device was told to compute so far, and does not
- * wait for work that is given to it after this call.  Not collective. */
+/* The next comm_allgather_begin() waits for the work that the device was given before this call,
+ * and not for later work.  Not collective. */
 int comm_allgather_ready(struct comm *c, struct device *dev);
 int comm_allgather_end(struct comm *c, struct device *dev, gidx turn);
 /* Work that is given to the device from here on starts when exchange `turn` has ended.  Not

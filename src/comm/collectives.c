@@ -129,8 +129,8 @@ int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t u
   return OK;
 }
 
-/* *type <- an MPI datatype of a rank's items of all parts, at their positions: its own, or on rank
- * 0 those of rank r.  *bytes <- their length. */
+/* *type <- an MPI datatype of items of all parts, at their positions: on rank 0 the items of rank
+ * r, on other ranks their own items.  *bytes <- their length. */
 static int parts_type(struct comm *c, const struct comm_part *parts, int count, int r,
                       MPI_Datatype *type, double *bytes)
 {

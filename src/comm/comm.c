@@ -136,7 +136,7 @@ static int ranks_connect(struct comm *c)
   return node_count(c);
 }
 
-/* Send signs of life from here on, and expect those of the peer. */
+/* From here on send signs of life, and expect the peer's. */
 static int signs_start(struct comm *c)
 {
   struct comm_state *s = c->state;

@@ -39,15 +39,15 @@ void comm_library(char *text, size_t capacity);
 void comm_gpus_library(char *text, size_t capacity);
 
 /* Start MPI and make a communicator of all ranks.  Only the thread that opens it may use it.  From
- * here on this rank sends signs of life and expects those of its peer.  ERR_USAGE if there are
- * fewer ranks than the launcher started (comm/launcher.h).  Collective. */
+ * here on this rank sends signs of life and expects its peer's (comm/watch.h).  ERR_USAGE if there
+ * are fewer ranks than the launcher started (comm/launcher.h).  Collective. */
 int comm_open(struct comm *c);
 /* Wait for all ranks, then end the signs of life and MPI.  Collective; does nothing before
  * comm_open(). */
 int comm_close(struct comm *c);
 /* *part <- a communicator of the ranks of c that give this number, in their order; local_rank and
- * local_size are those of c.  Collective; the same status on every rank.  comm_unite() ends it and
- * adds its seconds, bytes and calls to c; it is safe on a zeroed struct. */
+ * local_size are the same as in c.  Collective; the same status on every rank.  comm_unite() ends
+ * it and adds its seconds, bytes and calls to c; it is safe on a zeroed struct. */
 int comm_split(struct comm *c, int number, struct comm *part);
 int comm_unite(struct comm *c, struct comm *part);
 /* *part <- a communicator of this rank alone, for work that every rank does in the same way.  Its

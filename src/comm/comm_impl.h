@@ -7,13 +7,13 @@
 
 #include "comm/comm.h"
 
-/* [3 size] numbers that no other operation uses while this one runs: so no operation can fail for
- * lack of memory, which would leave the others waiting.  Not collective. */
+/* Work space of [3 size] numbers for the operation that runs.  It was allocated in advance: an
+ * operation that failed for lack of memory would leave the other ranks waiting.  Not collective. */
 gidx *comm_work(const struct comm *c);
 
 /* Begin an operation as failure.h describes: wait for all ranks unless they are in lockstep.
- * status: a failure to get what the operation needs on this rank; in lockstep it is returned, and
- * ends the job. */
+ * status: of the preparations on this rank; in lockstep a failure of them is returned, and ends the
+ * job. */
 int comm_meet(struct comm *c, int status);
 /* The code of a failure that ends every operation of c, or of a communicator that c is a part of;
  * OK: none.  Neither this function nor those below are collective. */

@@ -41,9 +41,9 @@ struct comm_failure {
 };
 
 /* Keep a failure of this rank for the next loose operation or agreement.  Does nothing for OK, or
- * if one is kept already.  Work of one rank is usually done as if (!comm_failure(c)) comm_record(c,
- * work()); A failure with a key, such as a row, comes before a failure without one.  Not
- * collective. */
+ * if a failure is kept already.  The usual form for the work of one rank is
+ *     if (!comm_failure(c)) comm_record(c, work());
+ * A failure with a key, such as a row, comes before a failure without one.  Not collective. */
 #define COMM_NO_KEY ((gidx)1 << 62)
 void comm_record(struct comm *c, int status);
 void comm_record_at(struct comm *c, int status, gidx key);
@@ -65,10 +65,10 @@ void comm_lockstep_end(struct comm *c);
 int comm_proceeds(const struct comm *c);
 int comm_record_needed(struct comm *c, int status);
 
-/* Make a status, or a PENDING failure, common.  OK on every rank if all are OK.  Otherwise every
- * rank returns the code, and takes over the message, of one failure: the one with the smallest key;
- * if keys are equal, the one of the lowest rank.  Collective: every rank must call it before it
- * branches on its status, otherwise the others wait for a rank that is elsewhere. */
+/* Make a status, or a PENDING failure, common.  OK on every rank if all are OK.  Otherwise one
+ * failure is chosen: the one with the smallest key; if keys are equal, the one of the lowest rank.
+ * Every rank returns its code, and takes over its message.  Collective: every rank must call it
+ * before it branches on its status, otherwise the others wait for a rank that is elsewhere. */
 int comm_agree(struct comm *c, int status);
 int comm_agree_at(struct comm *c, int status, gidx key);
 /* The same, and *flags <- the bits that are set on any rank; they cost no further exchange. */

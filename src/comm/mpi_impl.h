@@ -6,7 +6,7 @@
  * The thread that computes and the watch thread share the library (MPI_THREAD_SERIALIZED), so a
  * mutex is held around every call.  An operation does not block in a call: it posts a non-blocking
  * collective with the mutex held, then tests it repeatedly, and releases the mutex in between.
- * Only making communicators and shared memory blocks. */
+ * Only the calls that make communicators or shared memory block. */
 #ifndef COMM_MPI_IMPL_H
 #define COMM_MPI_IMPL_H
 
@@ -39,7 +39,7 @@ struct comm_state {
   struct comm_scratch scratch; /* not used with one rank, which may have no state */
 };
 
-/* Most items that one call of MPI carries, INT_MAX; tests make it small. */
+/* The largest number of items in one call of MPI, INT_MAX; tests make it small. */
 extern gidx comm_most;
 
 /* Record MPI's text for an error as the failure's message; returns ERR_COMM. */
@@ -52,9 +52,9 @@ int mpi_fail(int error, const char *file, int line);
   } while (0)
 
 /* Wait until a posted operation is done, and add the time since `begun` to c->seconds.  `bytes` is
- * how much it moves through this rank.  For as long as this may take, the wait polls, because a
- * long message travels in pieces, and each piece waits for a call of the library.  After that time,
- * or with bytes 0, it sleeps between tests. */
+ * how much it moves through this rank.  The wait polls for as long as moving these bytes may take,
+ * because a long message travels in pieces, and each piece waits for a call of the library.  After
+ * that time, or with bytes 0, the wait sleeps between tests. */
 int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes);
 
 /* Post a non-blocking operation, whose request is called request_, and wait for it. */

@@ -19,7 +19,7 @@ void gpus_close(struct comm *c);
 
 /* Like comm_allgather() and comm_alltoallv(), on device sides only, with counts[size] in bytes.
  * own NULL: this rank's bytes are at their position in all.  Calls between gpus_begin() and
- * gpus_end() are given to NCCL together, which costs it a thread and some 0.1 ms each time.  The
+ * gpus_end() are given to NCCL together, which takes a thread and about 0.1 ms each time.  The
  * bytes have arrived when gpus_wait() returns for the *turn that gpus_end() gave, one of the last
  * few.  Work in between must not touch them.  After gpus_ready() the next exchange starts when the
  * work given to the device before that call has ended, not later work.  Collective, except

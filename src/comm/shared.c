@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The lowest rank of a node provides all the memory.  Each rank first writes an equal part of its
- * pages, so that these lie near the processors of different ranks. */
+ * The lowest rank of a node provides all the memory.  Each rank is the first to write an equal part
+ * of the pages, so that they lie near the processors of different ranks. */
 #include "comm/shared.h"
 
 #include <errno.h>
@@ -59,7 +59,8 @@ int comm_shared_check(const struct comm *c, gidx bytes)
   return OK;
 }
 
-/* All ranks meet before this, since it blocks, and the signs of life need the library, too. */
+/* All ranks meet before this call.  It blocks while it holds the mutex of MPI, which the signs of
+ * life need, too. */
 static int window_make(struct comm *c, gidx bytes, struct comm_shared *s, char **base)
 {
   struct comm_shared_window *w = s->state;

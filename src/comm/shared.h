@@ -7,10 +7,10 @@
  * was written before a call is what every rank of the node reads after it.  The caller decides who
  * writes what.
  *
- * Such memory is a file in a memory file system, /dev/shm, which has a limited size, and sends a
- * signal if a page cannot be had when it is first written.  So the free room is checked first.
- * Then every page is written once, by a system call that fails instead, before the caller gets the
- * memory. */
+ * Such memory is a file in a memory file system, /dev/shm, of limited size.  If the file system is
+ * full when the program first writes a page, the program gets a signal.  So the free room is
+ * checked first.  Then every page is written once by a system call, which fails without a signal,
+ * before the caller gets the memory. */
 #ifndef COMM_SHARED_H
 #define COMM_SHARED_H
 
@@ -24,8 +24,8 @@ struct comm_shared {
   struct comm_shared_window *state; /* owned; NULL: not open */
 };
 
-/* ERR_MEMORY, which says what is short, if this rank cannot share so many bytes, as far as can be
- * known in advance.  Not collective. */
+/* Can this rank share `bytes` bytes, as far as this is known in advance?  ERR_MEMORY, which says
+ * what is short: it cannot.  Not collective. */
 int comm_shared_check(const struct comm *c, gidx bytes);
 
 /* Share `bytes` bytes on each node; c is the communicator of all ranks.  Each rank calls

@@ -63,8 +63,8 @@ struct active {
   float *score; /* the score that chose the atom */
   float *code;  /* > 0 once codes are solved */
   gidx found;   /* entries of the last lists; more than `entries`: there was no room */
-  idx fits;     /* rows that active_encode_some() tries at most; halved whenever their lists have no
-                 * room */
+  idx fits;     /* largest number of rows that active_encode_some() tries; halved whenever their
+                 * lists have no room */
   const struct score_cut *cut;       /* given to active_lists_take(); NULL: all scores of the lists
                                       * are taken */
   struct active_entries other;       /* work memory of active_solve(), which swaps it with start,

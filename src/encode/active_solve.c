@@ -97,7 +97,7 @@ static int length_solve(struct active *a, const struct active_length *l, real rh
   return device_codes(a->device, &job);
 }
 
-/* other.start[i + 1] <- how many codes of row i are not 0. */
+/* other.start[i + 1] <- how many codes of row i are greater than 0. */
 static void codes_count(void *self, gidx part)
 {
   const struct active *a = self;

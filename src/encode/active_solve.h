@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How threads share the rows when active.h takes lists and solves codes; active_solve() is in
- * active_solve.c.
+ * How threads share the rows when lists are taken (active.c) and codes are solved
+ * (active_solve.c).
  *
  * Floor: encode; included by src/encode/active*.c only. */
 #ifndef ENCODE_ACTIVE_SOLVE_H

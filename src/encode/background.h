@@ -10,8 +10,9 @@
 struct block_in_flight;
 struct encode;
 
-/* What the background worker does while a block is routed: merge the lists of the other block in
- * flight, count the results of the finished block, and sum the columns of the rows being routed. */
+/* The work of the background worker while a block is routed.  It merges the lists of the other
+ * block in flight, counts the results of the finished block, and sums the columns of the routed
+ * rows. */
 struct background_job {
   struct encode *e;
   struct block_in_flight *merge;  /* NULL: none */

@@ -55,9 +55,8 @@ int block_cycle(struct encode *e, struct block_in_flight *b);
  * collective. */
 void block_round_next(struct encode *e, struct block_in_flight *b);
 
-/* The reasons, as bits, to stop before the next superblock, as far as this rank knows.  Always 0
- * before the first superblock, after the last one, and where a superblock does not begin a sum
- * block.  Not collective. */
+/* Bits: this rank's reasons to stop before the next superblock.  0 if that is the first one, if
+ * there is none, or if it does not begin a sum block.  Not collective. */
 uint64_t encode_stop_asked(const struct encode *e);
 
 #endif

@@ -68,8 +68,8 @@ static int piece_read(struct pass *pass, gidx first, idx n)
   return device_put(&pass->e->device, &m->rows, 0, (gidx)n * e->p * (gidx)sizeof(float));
 }
 
-/* Scores of a piece, from `least` on, for ENCODER_ACTIVE.  The rows are first described by the
- * earlier choices, and then scored for this one. */
+/* pass->scores <- the scores of a piece whose keys are at least `least`, for ENCODER_ACTIVE.  The
+ * rows are first described by the earlier choices, and then scored for this one. */
 static int active_scores(struct pass *pass, gidx first, idx n, int32_t least)
 {
   struct encode *e = pass->e;
@@ -110,8 +110,8 @@ static gidx row_end(const struct pass *pass, idx row, gidx begin)
   return is_active(pass) ? ((const gidx *)m->active.starts.host)[row + 1] : begin + m->lengths[row];
 }
 
-/* Subtract the ties of a piece from pass->wanted, until that is 0.  pass->row and pass->ties become
- * those of the last row with an accepted tie. */
+/* Subtract the ties of a piece from pass->wanted, until that is 0.  Then pass->row is the last row
+ * with an accepted tie, and pass->ties is the number of its accepted ties. */
 static void ties_count(struct pass *pass, gidx first, idx n)
 {
   for (gidx i = 0, at = 0, end; i < n && pass->wanted > 0; i++, at = end) {
@@ -236,7 +236,7 @@ static int ties_find(struct pass *pass, gidx own, gidx left, struct score_cut *c
   return OK;
 }
 
-/* Take the cut from a window with one key per bin: it is the key of this bin. */
+/* Take the cut from a window with one key per bin: it is the score with the key of this bin. */
 static int cut_take(struct pass *pass, gidx bin, gidx left, struct score_cut *cut)
 {
   const struct imported *m = &pass->e->imported;

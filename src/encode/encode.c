@@ -140,7 +140,7 @@ static int rows_name(struct encode *e)
   return OK;
 }
 
-/* Fill in what joining parts needs besides the sums, and the metrics that need codes. */
+/* Fill in all fields of the part except its sums, and the metrics that need codes. */
 static int part_fill(struct encode *e)
 {
   struct encode_part *part = &e->result->part;
@@ -359,8 +359,8 @@ static int workers_start(struct encode *e)
 }
 
 /* Should each rank read all tiles?  Yes if all ranks are on one machine and each has at least
- * LEAST_THREADS threads: then reading is as fast as sending by MPI, and the file still comes to the
- * machine only once. */
+ * LEAST_THREADS threads.  Then reading is as fast as sending by MPI, and the file still comes to
+ * the machine only once. */
 static int reading_choose(struct encode *e)
 {
   enum { LEAST_THREADS = 4 };
@@ -386,8 +386,8 @@ static int dictionary_confirm(void *argument)
   return e->task->atoms->confirm(e->task->atoms->self);
 }
 
-/* The confirmer of rank 0 compares the hash of all atoms while all ranks route, since this takes
- * longer than reading.  The job waits for the hash before it has a result. */
+/* The confirmer of rank 0 compares the hash of all atoms while all ranks route, since the
+ * comparison takes longer than reading.  The job waits for it before it has a result. */
 static int confirm_start(struct encode *e)
 {
   if (e->c->rank || !e->task->atoms->confirm) return OK;

@@ -21,7 +21,7 @@
  * block.c (a block from its rows to its results), steps.c (what a block asks of the device and of
  * other ranks), fetch.c (atoms from other ranks), background.c and files.c (the two worker
  * threads), layout.c (all memory), then shard.c (the dictionary dealt to ranks) and statistics.c
- * (sums for the metrics).  Codes of an imported encoder take the place of blocks: imported.c. */
+ * (sums for the metrics).  With an imported encoder, imported.c takes the place of block.c. */
 #ifndef ENCODE_ENCODE_H
 #define ENCODE_ENCODE_H
 
@@ -64,7 +64,7 @@ struct encode_task {
   idx tile, block;       /* with several groups a block is whole sum blocks: encode_block_whole() */
   idx threads;
   const char *device, *variant; /* as in struct device_options */
-  int is_endless;               /* rows come without end, so that a GPU always pays */
+  int is_endless;               /* rows never end: a GPU is always worth its start */
   const char *kernels, *filter;
   int codes; /* codes are solved; needed when rounds > 1 */
   int normalize;
@@ -108,7 +108,7 @@ enum encode_phase {
   PHASE_SUMS,
   PHASE_COSINE,
   PHASE_WRITE,
-  PHASE_HASH,            /* part of writing; filled in by the caller, who knows the sink */
+  PHASE_HASH,            /* part of writing; set by the caller, which knows the sink */
   PHASE_WAIT_FILES,      /* "wait" in the report: the main thread waits for reading and writing */
   PHASE_WAIT_BACKGROUND, /* "waited" in the report: the main thread waits for merging, counting,
                           * column sums */
@@ -124,7 +124,7 @@ struct encode_memory {
   gidx lists;   /* lists, supports and scores */
   gidx codes;   /* codes, their states, quality and column sums */
   gidx places;  /* which atoms each table of fetched atoms has */
-  gidx fetched; /* fetched atoms at most, and the atoms that other ranks ask for; in forecasts
+  gidx fetched; /* upper bound: fetched atoms, and atoms that other ranks ask for; in forecasts
                  * only */
   gidx host;    /* part of all this that is in host memory; in forecasts only */
   gidx device;  /* part that is in GPU memory, 0 on a CPU; in forecasts only */
@@ -137,7 +137,7 @@ struct encode_result {
   uint64_t fingerprint;    /* of supports, scores and codes */
   gidx tiny;               /* rows with codes whose gates are all 0 in every frame (N.2) */
   struct identity inputs;  /* dictionary, and rows unless they are a part */
-  struct encode_part part; /* on rank 0: what joining parts needs */
+  struct encode_part part; /* on rank 0: the data for joining parts */
   struct phase phases[ENCODE_PHASES];
   const char *device; /* of this rank: "cpu" or "cuda" */
   char variant[64];   /* of this rank: instruction set of its loops, or name of the GPU */
@@ -151,9 +151,9 @@ struct encode_result {
  * Device operations take further memory in each call, which is not counted. */
 int encode_memory(const struct encode_task *task, int ranks, int rank, struct encode_memory *m);
 
-/* ERR_MEMORY, with the numbers, if a rank needs more host memory than its share of what its machine
- * has left.  Meant to be called before anything is read.  Collective; the same status on every
- * rank. */
+/* ERR_MEMORY, with the numbers, if a rank needs more host memory than its share of the free memory
+ * of its machine.  Meant to be called before anything is read.  Collective; the same status on
+ * every rank. */
 int encode_memory_check(const struct encode_task *task, struct comm *c);
 
 /* Multiply-adds of the routing, all ranks together. */
@@ -166,16 +166,16 @@ idx encode_block_rows(const struct encode_task *task, int ranks);
  * least one. */
 idx encode_block_whole(int groups, idx block);
 
-/* Choose task->groups.  There are as many groups as sum blocks of rows allow, as long as each
- * rank's share of the dictionary, with what its device keeps of it, fits in the rank's memory.
- * Then choose task->tile and task->block where they are 0.  reason <- why.  Collective; the same on
- * every rank. */
+/* Choose task->groups, the largest number that meets two conditions.  There is a sum block of rows
+ * for each group.  Each rank's share of the dictionary, with the forms that its device keeps, fits
+ * in the rank's memory.  Then choose task->tile and task->block if they are 0.  reason <- why there
+ * are not more groups.  Collective; the same on every rank. */
 int encode_grid_choose(struct encode_task *task, struct comm *c, char *reason, size_t capacity);
 /* Choose tile and block only, for given groups. */
 void encode_cut_choose(struct encode_task *task, int ranks);
 
-/* A hash of a few rows spread over the source.  It tells parts of different rows apart.  Starts a
- * worker thread to read.  Not collective. */
+/* A hash of a few rows spread over the source, to find out whether two parts are of the same rows.
+ * Starts a worker thread to read.  Not collective. */
 int encode_sample(const struct row_source *rows, uint64_t *hash);
 /* shift[p] <- the column shifts of the metrics (doc/numerics.md, section 7) for these rows, less
  * `mean` unless it is NULL.  ERR_INPUT when a value is not finite.  Not collective. */
@@ -184,8 +184,8 @@ int encode_shift(const struct row_source *rows, const real *mean, real *shift);
 /* Encode all rows of the task, or those before a stop.  encode_free() frees the result.
  * Collective; the same status on every rank. */
 int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result);
-/* Rank 0: join the result with the result of the rows before them, of which `before` is the part
- * and density[K] the density.  Not collective. */
+/* Rank 0: join the result with that of the earlier rows, whose part is `before` and whose density
+ * is density[K].  Not collective. */
 int encode_join(const struct encode_task *task, const struct encode_part *before,
                 const gidx *density, struct encode_result *result);
 void encode_free(struct encode_result *result);

@@ -11,8 +11,8 @@
  * - the confirmer compares the hash of the dictionary;
  * - the background worker merges, counts and sums, and uses no file.
  *
- * Of the device these four use only what device/device.h and device/preprocess.h allow to other
- * threads. */
+ * These four use only those functions of the device that device/device.h and device/preprocess.h
+ * allow to threads other than the main thread. */
 #ifndef ENCODE_ENCODE_IMPL_H
 #define ENCODE_ENCODE_IMPL_H
 
@@ -63,7 +63,7 @@ struct encode {
   gidx end;                      /* where the job ends: after all rows, or earlier when it is asked
                                   * to stop */
   gidx next, read;               /* first row of the next superblock, and of the next reading */
-  gidx begun, readings;          /* blocks so far */
+  gidx begun, readings;          /* numbers of blocks begun, and of readings begun */
   uint64_t terms[ROW_BUFFERS];   /* hash terms of the rows in each buffer */
   gidx finished_rows;            /* of superblocks whose results were gathered */
   struct support_block finished; /* to be written by this rank; n = 0: nothing */
@@ -101,7 +101,7 @@ struct device_options encode_device_options(const struct encode *e);
 int encode_open(struct encode *e);
 int encode_dictionary_name(struct encode *e);
 int encode_end(struct encode *e);
-/* Sum over ranks what each has counted, and fill in the metrics.  Collective. */
+/* Add up the counts of all ranks, and fill in the metrics.  Collective. */
 int encode_finish(struct encode *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each atom that is not yet in the table is asked of its owner once.  There is one alltoallv each
- * for counts, names and atoms.  Atoms go from the owner's device to the table.  Between GPUs joined
- * by NCCL they never pass through host memory.
+ * A fetch asks the owner of each atom that is not yet in the table, once per atom.  It makes three
+ * alltoallv operations: of counts, of names and of atoms.  Atoms go from the owner's device to the
+ * table.  Between GPUs joined by NCCL they never pass through host memory.
  *
  * A rank that has failed asks for nothing, but answers.  A rank without memory for atoms that come
  * or go says so in its message of names; then no rank sends atoms. */
@@ -24,8 +24,8 @@ static gidx atom_bytes(const struct shard *t)
   return (gidx)t->d * t->p * (gidx)sizeof *t->atoms;
 }
 
-/* Memory for what ranks exchange before the atoms.  Each rank sends each other one message of
- * names. */
+/* Memory for the counts and names that ranks exchange before the atoms.  Each rank sends one
+ * message of names to each rank. */
 static int exchange_init(struct atom_table *table, const struct shard *t, struct arena *arena,
                          gidx request)
 {
@@ -215,8 +215,8 @@ static struct buffer buffer_from(const struct buffer *b, gidx at)
   return view;
 }
 
-/* Each rank sends each other one message: whether it has failed, and the names of the atoms that it
- * asks for.  *failed <- 1 if any rank has failed.  table->theirs keeps the names only. */
+/* Each rank sends one message to each rank: whether it has failed, and the names of the atoms that
+ * it asks for.  *failed <- 1 if any rank has failed.  table->theirs keeps the names only. */
 static int names_exchange(struct atom_table *table, struct comm *c, int *failed)
 {
   const idx *from = table->fetched + table->used;

@@ -22,7 +22,7 @@ struct encode;
 struct imported {
   float *weights;     /* [k][p] also on the device */
   struct buffer rows; /* float [block][p] as the encoder takes them: raw or x */
-  /* float [k][p]: the atoms; only where codes are solved. */
+  /* float [k][p]: the atoms; only if codes are solved. */
   struct buffer table;
   struct ragged ragged;
   struct active active;     /* of an encoder of that kind */

@@ -13,7 +13,7 @@
 
 struct evaluate_task {
   const struct row_source *rows;
-  const struct support_source *supports; /* of as many rows, with codes */
+  const struct support_source *supports; /* of these rows, with codes */
   const real *mean;                      /* [p]; NULL: none */
   const float *atoms;                    /* [k][d][p], of any norm */
   idx k, d, p;

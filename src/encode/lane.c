@@ -122,7 +122,7 @@ int lane_pass(struct lane *lane, int slot, idx n)
   if (n) block_set(e, b, slot, n);
   if (b->n) block_round_next(e, b);
   lane->which = !lane->which;
-  int merges = other->routed; /* waking a thread takes longer than a pass of few rows */
+  int merges = other->routed; /* otherwise no thread is woken: that may take longer than a pass */
   if (merges) TRY(background_start(e, other));
   int status = b->n ? step_route(e, b) : OK;
   int merged = merges ? background_wait(e) : OK;

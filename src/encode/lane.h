@@ -49,7 +49,7 @@ int lane_put_from(struct lane *lane, int slot, gidx first, gidx n, const float *
 int lane_advance(struct lane *lane, struct support_block *out);
 /* Can the next pass begin a block? */
 int lane_is_free(const struct lane *lane);
-/* Route; first begin a block of n rows of a slot, unless n is 0. */
+/* Begin a block of n rows of a slot, unless n is 0; then route. */
 int lane_pass(struct lane *lane, int slot, idx n);
 
 /* All passes of the first n rows of slot 0, after lane_put().  No other block may be in flight. */

@@ -20,13 +20,13 @@ static gidx max_partition(const struct encode *e)
   return ceil_div(e->block, e->group.size);
 }
 
-/* Rows of a superblock, at most. */
+/* The largest number of rows of a superblock. */
 static gidx max_superblock(const struct encode *e)
 {
   return (gidx)e->groups * e->block;
 }
 
-/* Rows of a superblock whose results this rank writes, at most. */
+/* The largest number of rows of a superblock whose results this rank writes. */
 static gidx max_written(const struct encode *e)
 {
   if (e->task->by_ranks) return max_partition(e);

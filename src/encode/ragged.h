@@ -9,14 +9,14 @@
 #include "base/memory.h"
 #include "device/codes.h"
 
-enum { RAGGED_MOST = 2048 }; /* atoms of a row, at most */
+enum { RAGGED_MOST = 2048 }; /* largest number of atoms of a row */
 
 struct ragged {
   struct device *device;     /* borrowed; d = 1 */
-  idx p, most;               /* columns; most rows of a job */
+  idx p, most;               /* columns; largest number of rows of a job */
   struct buffer rows, slots; /* of a piece of the rows of one length */
   struct buffer codes, quality;
-  idx *order;                  /* [most] rows by rising length; ascending where lengths are equal */
+  idx *order;                  /* [most] rows by rising length; ascending if lengths are equal */
   gidx begin[RAGGED_MOST + 2]; /* where the rows of each length begin in order */
   struct arena arena;
 };

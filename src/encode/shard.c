@@ -68,8 +68,8 @@ struct reading {
   struct piece *pieces;
 };
 
-/* The piece that begins in this slot.  It ends before `end`: with a unit of the source, or earlier
- * if the atoms stop being consecutive. */
+/* The piece that begins in this slot.  It ends with a unit of the source; earlier if the atoms stop
+ * being consecutive, or at slot `end`. */
 static struct piece piece_at(const struct shard *t, gidx slot, gidx end)
 {
   gidx bytes = (gidx)t->d * t->p * (gidx)sizeof(float), unit = imax(t->source->unit, 1);

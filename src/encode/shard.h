@@ -62,10 +62,10 @@ int shard_upload(const struct shard *t, struct device *device);
 void shard_free(struct shard *t, struct device *device); /* while the device is open */
 
 /* The largest |cosine| of two different atoms, for codes of either sign: every atom is routed over
- * all others.  For frames it is the largest norm of a vector's projection.  rows: vectors to route
- * at a time.  The ranks of a group hold all tiles together.  Groups have equal size, follow one
- * another in c, and divide the atoms among them.  Collective; *cosine is the same on every rank,
- * NaN if there are fewer than two atoms. */
+ * all others.  Frames: the largest norm of a vector's projection on another frame.  rows: vectors
+ * to route at a time.  The ranks of a group hold all tiles together.  Groups have equal size,
+ * follow one another in c, and divide the atoms among them.  Collective; *cosine is the same on
+ * every rank, NaN if there are fewer than two atoms. */
 int shard_cosine(const struct shard *t, struct comm *c, struct comm *group, struct device *device,
                  idx rows, real *cosine);
 

@@ -28,8 +28,8 @@ int step_fetch(struct encode *e, struct block_in_flight *b);
  * and quality are on the host.  After an earlier round the residual is on the device. */
 void step_codes(struct encode *e, struct block_in_flight *b, int last);
 
-/* e->counts <- how many values of chains each rank sends, for the sum blocks that end in a
- * superblock of n rows; e->ended_blocks <- how many sum blocks end in each group.  Not
+/* For the sum blocks that end in a superblock of n rows: e->counts <- the number of chain values
+ * that each rank sends; e->ended_blocks <- the number of these sum blocks in each group.  Not
  * collective. */
 int step_ended_count(struct encode *e, gidx first, idx n);
 

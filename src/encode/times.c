@@ -27,14 +27,14 @@ void encode_rows_times(const struct encode_shape_of_rows *s, const struct rates 
                 rate_at(r, RATE_EXCHANGE, 1, 1, 1));
 }
 
-/* Every rank reads a part of the dictionary, and lays out what it holds of it. */
+/* Every rank reads a part of the dictionary, and lays out the atoms that it holds. */
 static double load_seconds(const struct encode_task *t, const struct rates *r)
 {
   double bytes = 4.0 * t->atoms->k * t->atoms->d * t->atoms->p;
   return bytes * (1 + t->groups) / rate_at(r, RATE_READ, 1, 1, 1);
 }
 
-/* The cosines are routed with one atom a row, half of all pairs. */
+/* For the decoder cosine every atom is a row that is routed to one atom, over half of all pairs. */
 static double cosine_seconds(const struct encode_task *t, const struct rates *r)
 {
   double k = (double)t->atoms->k * t->atoms->d, p = t->atoms->p;

@@ -8,8 +8,8 @@
 #include "encode/encode.h"
 #include "model/rates.h"
 
-/* Routing and codes of n rows, and what the ranks of a group then tell each other.  columns: of a
- * row; atoms: all, each of d vectors. */
+/* Routing and codes of n rows, and the exchanges among the ranks of a group.  columns: of a row;
+ * atoms: of the dictionary, each of d vectors. */
 struct encode_shape_of_rows {
   double n, columns, atoms;
   idx d, top_s, rounds, group_ranks;

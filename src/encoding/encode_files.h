@@ -30,7 +30,7 @@ struct encode_files {
   int joins;                    /* 1: it is a range of rows in a file that other jobs write, too */
   uint64_t rows_files;          /* rank 0, of a part: rows_input_mark() */
   uint64_t inputs;              /* rank 0: rows_input_facts() */
-  struct encode_task *task;     /* for all wanted rows; once open, for those that are left */
+  struct encode_task *task;     /* for all wanted rows; once open, for the rows that are left */
   const struct row_source *all; /* all rows */
   /* Once it is open. */
   struct row_part part;   /* the rows that are left */

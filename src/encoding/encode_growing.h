@@ -8,8 +8,8 @@
  *
  * A result grows if all ranks write it, if it is a range (--join), or if an earlier run began it in
  * this way.  The shape says where each chunk lies (io/h5/slabs.h).  The file becomes a valid HDF5
- * file only when its last row is written.  So nobody reads rows that are missing as zeros, and a
- * kill cannot leave HDF5 structures half changed. */
+ * file only when its last row is written.  So no reader takes missing rows for zeros, and a kill
+ * cannot leave HDF5 structures half changed. */
 #ifndef ENCODING_ENCODE_GROWING_H
 #define ENCODING_ENCODE_GROWING_H
 
@@ -24,7 +24,8 @@ int encode_growing_begin(struct encode_files *f);
  * recorded hashes.  ERR_INPUT: they do not. */
 int encode_growing_confirm(struct encode_files *f);
 /* Record the rows of `result`, which covers all rows so far and was checked (io/supports_ranks.h).
- * They are in the journal when this returns.  encode_growing_reopen(): f->before <- that record. */
+ * The record is in the journal when this returns.  encode_growing_reopen(): f->before <- that
+ * record. */
 int encode_growing_record(struct encode_files *f, const struct encode_result *result);
 int encode_growing_reopen(struct encode_files *f);
 /* Broadcast the file's name from rank 0.  Collective. */

@@ -183,7 +183,7 @@ static int growing_check(struct encode_files *f, const struct other *other, cons
   return OK;
 }
 
-/* Open the growing file.  Make it if no record needs an earlier one. */
+/* Open the growing file.  Make it if there is none and no record refers to it. */
 static int growing_claim(struct encode_files *f, const struct range_list *list, const char *text)
 {
   const struct journal *j = &f->journal;

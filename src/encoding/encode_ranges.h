@@ -34,7 +34,7 @@ int encode_ranges_open(struct encode_files *f);
 int encode_ranges_begin(struct encode_files *f, const struct supports_shape *shape);
 /* The same for a range whose rows are all recorded.  ERR_INPUT: the file is too short. */
 int encode_ranges_reopen(struct encode_files *f, const struct supports_shape *shape);
-/* ERR_IO: the growing file or the journal lost its name since the job began. */
+/* ERR_IO: the growing file or the journal was removed or replaced since the job began. */
 int encode_ranges_are_named(const struct encode_files *f);
 
 #endif

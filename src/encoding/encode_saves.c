@@ -12,7 +12,7 @@
 #include "job/summary.h"
 
 static const double MOST =
-    20; /* times --save-seconds: the longest pause, and the most that is added to it for opening */
+    20; /* in units of --save-seconds: largest pause, and largest addition to it for opening */
 
 /* Add the counts of the runs before the save. */
 static void counts_join(struct encode_saves *s, struct encode_result *r)
@@ -64,7 +64,7 @@ static int save(struct encode_saves *s, struct encode_result *r)
 
 double encode_saves_pause(double save_seconds, double took)
 {
-  static const double WORK = 9; /* times what it took */
+  static const double WORK = 9; /* length of the pause, in units of `took` */
   return fmax(save_seconds, fmin(WORK * took, MOST * save_seconds));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All journals are locked first, so that no job encodes one of the ranges again meanwhile. */
+ * All journals are locked first, so that no job encodes a range again during the merge. */
 #include "encoding/ranges_whole.h"
 
 #include <errno.h>
@@ -168,8 +168,8 @@ int ranges_whole_parts(struct ranges_whole *w, struct part_input *parts)
   return parts_check(w, parts);
 }
 
-/* Take the hashes of an array's chunks from the parts, and compare the first and the last chunk of
- * each, as --resume does: rows may be lost where the file was cut and extended again. */
+/* Take the hashes of an array's chunks from the parts.  Compare the first and the last chunk of
+ * each part, as --resume does: if the file was cut and extended again, rows are lost. */
 static int leaves_take(const struct ranges_whole *w, const struct part_input *parts, int a,
                        const struct h5_array *array)
 {

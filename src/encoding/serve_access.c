@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Only this user can connect to a path.  A port is encrypted, and wants keys. */
+ * Only this user can connect to a path.  A port needs keys, which also encrypt its connections.
+ * With --no-keys all users of this machine can connect to the port, without encryption. */
 #include "encoding/serve_access.h"
 
 #include <errno.h>

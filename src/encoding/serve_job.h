@@ -10,7 +10,7 @@
 #include "encoding/serve_ledger.h"
 #include "io/mixer_capture.h"
 
-/* Options; texts are borrowed, and NULL where they are not given. */
+/* Options; texts are borrowed, and NULL if they are not given. */
 struct serve_settings {
   const char *policy, *ready, *backlog, *ledger;
   int has_rows; /* the ledger has rows of requests too */

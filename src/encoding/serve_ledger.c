@@ -59,7 +59,7 @@ int serve_ledger_write(struct serve_ledger *l, const struct run *run, const char
   struct run_fact facts[MAX_FACTS];
   const struct ledger_facts said = {record->dictionary, record->left_out};
   const struct ledger *all = record->ledger;
-  copy.identity.text = (char *)identity; /* borrowed: it is read alone */
+  copy.identity.text = (char *)identity; /* borrowed: it is only read */
   snprintf(device, sizeof device, "%s %s", begun->device, begun->variant);
   int n = run_facts(&copy, device, encode->threads, facts);
   if (l->rows[0]) TRY(rows_write(l->rows, record, facts, n));

@@ -88,7 +88,7 @@ static int piece_begin(struct served *s, int i)
   struct piece *p = &s->pieces[i];
   const struct encode_task *t = &s->encode;
   gidx left = t->rows->n - s->next;
-  int is_due = s->due > 0 && log_seconds() >= s->due && s->next > 0; /* some rows between saves */
+  int is_due = s->due > 0 && log_seconds() >= s->due && s->next > 0; /* no save without new rows */
   if (left == 0 || is_due || feed_is_closing(s->task->front)) return OK;
   p->first = s->next;
   p->line = s->line;

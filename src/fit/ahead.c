@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A worker reads piece after piece, until it has all or is to pause. */
+ * A worker reads piece after piece, until it has read all or shall pause. */
 #include "fit/ahead.h"
 
 #include "base/num.h"
@@ -48,7 +48,7 @@ static int pieces_read(void *self)
   return OK;
 }
 
-/* What fails is read again, when it is wanted. */
+/* After a failure the part counts as not read: it is read again when it is used. */
 static void give_up(struct part_ahead *a, int status)
 {
   if (!status) return;

@@ -3,9 +3,9 @@
  *
  * Floor: fit; included by src/fit only.  Not collective.
  *
- * Parts take turns in two arrays.  Reading ahead cannot fail: what it did not get is read when the
- * part is wanted, which then says why.  Between part_ahead_begin() and part_ahead_pause(), and
- * after part_ahead_go(), HDF5 may be in use (base/worker.h). */
+ * Parts take turns in two arrays.  Reading ahead cannot fail: a part that it could not read is read
+ * again when it is used, and this second reading reports the error.  Between part_ahead_begin() and
+ * part_ahead_pause(), and after part_ahead_go(), HDF5 may be in use (base/worker.h). */
 #ifndef FIT_AHEAD_H
 #define FIT_AHEAD_H
 
@@ -21,14 +21,17 @@ struct part_ahead {
   struct row_part part;
   struct row_source rows; /* of the next part */
   const real *mean;
-  gidx number, first, n, done; /* the next part, -1: none; own rows of it; how many are there */
-  float *x[2];                 /* [most][p] the next part, and the present one */
-  uint64_t terms;              /* of the next part's rows */
+  /* The number of the next part, -1: none.  Of its own rows: the first, how many there are, how
+   * many are read. */
+  gidx number, first, n, done;
+  float *x[2];    /* [most][p] the next part, and the present one */
+  uint64_t terms; /* of the next part's rows */
   _Atomic int pauses;
   struct arena arena;
 };
 
-/* Own rows of a part of n rows, or of the last part of `last` rows, at most. */
+/* The number of own rows of a part of n rows, or of the last part of `last` rows, whichever is
+ * larger. */
 gidx part_ahead_most(gidx n, gidx last, const struct comm *c);
 
 /* For `most` own rows of p columns.  part_ahead_close() is safe on a zeroed struct; it waits for a
@@ -36,17 +39,18 @@ gidx part_ahead_most(gidx n, gidx last, const struct comm *c);
 int part_ahead_open(struct part_ahead *a, gidx most, idx p, const real *mean);
 void part_ahead_close(struct part_ahead *a);
 
-/* Begin to read part `number`, n rows of `all` from `first` on.  Nothing happens if *a is not open,
- * here and below. */
+/* Begin to read part `number`, n rows of `all` from `first` on.  This and the functions below do
+ * nothing if *a is not open. */
 void part_ahead_begin(struct part_ahead *a, const struct row_source *all, gidx number, gidx first,
                       gidx n, const struct comm *c);
 
-/* Wait for the piece that is being read, and let no other begin; go on. */
+/* part_ahead_pause() waits for the piece that is being read, and lets no other begin.
+ * part_ahead_go() lets the reading go on. */
 void part_ahead_pause(struct part_ahead *a);
 void part_ahead_go(struct part_ahead *a);
 
-/* task->x <- where own rows of part `number` go; task->read <- the hash terms of these rows if they
- * are there. */
+/* task->x <- the array for own rows of part `number`; task->read <- the hash terms of these rows if
+ * all are read; otherwise NULL. */
 void part_ahead_take(struct part_ahead *a, gidx number, struct refit_task *task);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Columns are exchanged in rounds: in each round every rank sends one sum block (ROW_BLOCK rows,
- * N.0).  If the ranks of a node share the lists, one rank per node receives the lists of each rank
- * of another node; these receivers take turns. */
+ * N.0).  If the ranks of a node share the lists, each rank sends its lists once to each other node.
+ * The ranks of a node take turns as receivers. */
 #include "fit/all_rows.h"
 
 #include <string.h>

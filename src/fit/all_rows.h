@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The data of all ranks' rows that a rank needs to update all atoms at once (update.h,
- * conjugate.h): of each row its support, its codes, and the columns that belong to this rank.
+ * The data that a rank needs to update all atoms at once (update.h, conjugate.h): of the rows of
+ * all ranks the supports, the codes, and the columns that belong to this rank.
  *
  * Floor: fit.
  *
@@ -51,8 +51,8 @@ void all_rows_close(struct all_rows *a);
 /* Bytes of the lists of `rows` rows with s atoms each. */
 gidx all_rows_list_bytes(gidx rows, idx s);
 
-/* Does rank `to` receive the lists of rank `from`, which is on another node, for its own node?  0
- * if both are on one node.  Not collective. */
+/* Does rank `to` receive the lists of rank `from` for all ranks of its node?  0 if both are on one
+ * node.  Not collective. */
 int all_rows_goes(const struct all_rows *a, int from, int to);
 
 /* all_rows_columns(): exchange the columns of new rows.  all_rows_lists(): exchange their lists,

@@ -37,7 +37,7 @@ struct conjugate {
 int conjugate_open(struct conjugate *u, struct refit_state *f, gidx most);
 void conjugate_free(struct conjugate *u);
 
-/* Multiply the weight of earlier rows by beta; then move the atoms by `count` steps on the rows of
+/* Multiply the weight of earlier rows by beta.  Then move the atoms by `count` steps on the rows of
  * the state with their codes, and scale them to unit norm.  All ranks get the frames.  Atoms
  * without codes stay.  steps[k] <- accepted, for atoms with codes; no other field is set.
  * Collective; the same status on every rank. */

@@ -31,14 +31,15 @@
 enum fit_update { UPDATE_AUTO, UPDATE_ATOMS, UPDATE_JOINT, UPDATE_CONJUGATE };
 
 enum {
-  /* Passes over the rows in which a fit must gain the tolerance.  Also: an atom that no row of so
-   * many parts has used is replaced, even if there are more parts. */
+  /* Passes over the rows in which a fit must gain the tolerance.  Also: an atom that no row of
+   * FIT_PATIENCE parts has used is replaced, even if there are more parts. */
   FIT_PATIENCE = 5,
   FIT_HELD_MOST = 65536, /* largest number of rows that are held out, about */
-  /* The most atoms for which UPDATE_AUTO is UPDATE_JOINT: the Gram matrix then has 2 GB. */
+  /* Without parts: the largest number of atoms for which UPDATE_AUTO may be UPDATE_JOINT.  The Gram
+   * matrix then has 2 GB. */
   FIT_JOINT_ATOMS_MOST = 16384,
-  /* With parts UPDATE_AUTO is UPDATE_JOINT up to so many atoms, whose Gram matrix has 137 GB, and
-   * UPDATE_CONJUGATE above. */
+  /* With parts UPDATE_AUTO is UPDATE_JOINT up to this number of atoms, whose Gram matrix has
+   * 137 GB, and UPDATE_CONJUGATE above. */
   FIT_PARTS_JOINT_ATOMS_MOST = 131072
 };
 
@@ -64,14 +65,14 @@ struct fit_task {
   int no_advice;   /* 1: no advice about the rows, since another fit gives it */
   real rho;        /* penalty on the codes of fitted rows; held-out rows are coded without */
   uint64_t seed;
-  gidx sweeps;            /* most sweeps; with a minibatch, most passes over the rows */
+  gidx sweeps;            /* largest number of sweeps; with a minibatch, of passes over the rows */
   real tolerance;         /* end when FIT_PATIENCE passes over the rows gain less */
   real max_seconds;       /* end before a sweep that would exceed this; 0: no limit */
   real resample_fraction; /* largest share of the atoms that a sweep replaces */
   /* Of two atoms with a larger cosine the one with fewer rows is replaced; 1: none; d = 1. */
   real duplicate_cosine;
-  /* In [1, 2): factor by which the moves of a sweep are lengthened, until a sweep explains the
-   * fitted rows worse than the one before (N.21).  Not with a minibatch. */
+  /* In [1, 2): the factor that lengthens the moves of a sweep; not with a minibatch.  Once a sweep
+   * has lowered the explained variance of the fitted rows, moves keep their length (N.21). */
   real relaxation;
   enum fit_update update;
   idx directions; /* UPDATE_ATOMS: directions in which an atom may move in a sweep */
@@ -91,8 +92,9 @@ struct fit_sweep {
   gidx best; /* number of the best sweep so far */
   gidx fitted_rows, parts;
 };
-/* A sweep in work that can be stopped inside.  This is possible with UPDATE_ATOMS without a GPU,
- * and, if all rows are one part, after an update of all atoms at once. */
+/* The current sweep, if it can be stopped inside.  This is possible with UPDATE_ATOMS, unless the
+ * steps run on a GPU.  It is also possible after an update of all atoms at once, if all rows are
+ * one part. */
 struct fit_within {
   gidx sweep;                        /* number of sweeps done before it */
   const float *atoms;                /* [k][d][p] atoms at its beginning */
@@ -161,13 +163,14 @@ gidx fit_best(const struct fit_line *lines, gidx sweep);
  * different numbers of columns.  Not collective. */
 int fit_task_check(const struct fit_task *task, gidx *fitted);
 
-/* Rows of a part that is chosen, by shapes alone (N.21): many for each atom. */
+/* The number of rows of a part if the fit chooses it, by shapes alone (N.21): an atom then has at
+ * least 256 codes on average. */
 gidx fit_chosen_part(idx k, idx top_s);
 
-/* Choose the minibatch of a task without one.  *rows <- 0 if all rows fit into the memory of every
- * rank and GPU, or if the update has no parts.  Otherwise fit_chosen_part(), whether that fits or
- * not: fit_run() refuses what does not.  why[capacity] <- the memory that was too small for all
- * rows.  Collective. */
+/* Choose the minibatch of a task without one.  *rows <- fit_chosen_part(), even if that does not
+ * fit into memory: fit_run() then refuses it.  *rows <- 0 if all rows fit into the memory of every
+ * rank and GPU, if the update has no parts, or if one part would be all rows.  why[capacity] <- the
+ * memory that was too small for all rows.  Collective. */
 int fit_parts_choose(const struct fit_task *task, struct comm *c, gidx *rows, char *why,
                      size_t capacity);
 

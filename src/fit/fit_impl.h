@@ -3,8 +3,8 @@
  *
  * Floor: fit; included by src/fit only.
  *
- * Reading order: fit.c (the loop over sweeps), plan.c (whether it fits into memory), start.c (the
- * first rows and atoms), sweep.c (how atoms move), sweep_end.c (rows are coded again and
+ * Reading order: fit.c (the loop over sweeps), plan.c (whether a fit has enough memory), start.c
+ * (the first rows and atoms), sweep.c (how atoms move), sweep_end.c (rows are coded again and
  * evaluated). */
 #ifndef FIT_FIT_IMPL_H
 #define FIT_FIT_IMPL_H
@@ -60,15 +60,16 @@ struct fit {
   idx *idle;                               /* [k] parts since a row used the atom */
   idx *near;                               /* [k] the atom most similar to each, if duplicates are
                                             * replaced */
-  float *likeness;                         /* [k] the score of each atom with that atom */
-  idx *shares;                             /* [ranks] */
-  int stopped;                             /* 1: the fit was stopped, before or inside a sweep */
-  int relaxes;                             /* 1: this sweep relaxes atoms */
-  real *moves;                             /* [k] squared distance of a sweep */
-  struct fit_line *lines;                  /* [sweeps + 1] */
-  gidx sweep, sweeps, best;                /* sweep: the last one; sweeps: the most */
-  gidx first;                              /* the sweep that this run started from */
-  real tss;                                /* rank 0: total sum of squares of the rows in memory */
+  float *likeness;                         /* [k] the cosine of each atom and that atom */
+  idx *shares;              /* [ranks] number of atoms whose `near` each rank finds */
+  int stopped;              /* 1: the fit was stopped, before or inside a sweep */
+  int relaxes;              /* 1: this sweep relaxes atoms */
+  real *moves;              /* [k] squared distance that each atom moved in a sweep */
+  struct fit_line *lines;   /* [sweeps + 1] */
+  gidx sweep, sweeps, best; /* number of the last sweep; largest number of sweeps;
+                             * the best sweep */
+  gidx first;               /* the sweep that this run started from */
+  real tss;                 /* rank 0: total sum of squares of the rows in memory */
   double begun;
   struct arena arena;
 };

@@ -4,8 +4,8 @@
  *
  * Floor: fit.
  *
- * It calls the same functions that fit_run() calls to plan a fit.  So the forecast cannot differ
- * from the check. */
+ * It plans a fit with the functions of fit_run().  So update, groups of ranks, parts and shapes are
+ * those of the fit. */
 #ifndef FIT_FORECAST_H
 #define FIT_FORECAST_H
 
@@ -18,9 +18,9 @@ struct fit_forecast {
   int alone;               /* every rank has all rows (refit/resident.h) */
   gidx fitted, held;       /* rows that are fitted; rows that are held out */
   gidx parts, part_rows;   /* rows that are in memory at a time, of all ranks */
-  gidx rank_rows;          /* the most of these rows on one rank */
-  struct refit_memory m;   /* of rank 0, which has the most */
-  gidx beside;             /* part of m.total: the coder of rows, and copies of the atoms */
+  gidx rank_rows;          /* the largest number of these rows on one rank */
+  struct refit_memory m;   /* of rank 0, which needs the most memory */
+  gidx beside;             /* part of m.total: arrays of the fit, the coder, copies of the atoms */
   gidx shared;             /* bytes of lists and Gram rows that a node holds once; m counts an equal
                             * share for each rank of the node; 0: each rank has its own */
   gidx gpu;                /* bytes of a GPU at least; 0: none is used */

@@ -31,7 +31,7 @@ static idx blocks_of(idx k)
   return (idx)ceil_div(k, NORMAL_BLOCK);
 }
 
-/* The most blocks of a round. */
+/* The largest number of blocks of a round. */
 static idx blocks_at_once(const struct comm *c, idx k)
 {
   return (idx)imin(imin(c->size, blocks_of(k)), imax(gram_slab_bytes / block_bytes(k), 1));

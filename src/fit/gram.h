@@ -20,7 +20,7 @@ struct gram {
   struct comm *c; /* borrowed, like the next two */
   struct device *device;
   const struct all_rows *nodes; /* the ranks that share memory; NULL: none do */
-  idx k, at_once;               /* at_once: the most blocks of a round */
+  idx k, at_once;               /* at_once: the largest number of blocks of a round */
   struct normal_own own;
   struct buffer rows; /* [own.count][k] real, 0 at first */
   /* [at_once * NORMAL_BLOCK][k] blocks of this round and of the next; shared: the first alone. */

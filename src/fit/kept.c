@@ -236,8 +236,8 @@ static int blocks_measure(struct kept *w)
   return status;
 }
 
-/* density[k] <- the number of rows, over all ranks, whose support has each atom. inputs.supports <-
- * the hash of the supports. */
+/* density[k] <- the number of rows, over all ranks, whose support has each atom.  inputs.supports
+ * <- the hash of the supports. */
 static int supports_name(struct kept *w)
 {
   const struct kept_rows *r = &w->rows;

@@ -78,8 +78,8 @@ struct kept {
   struct arena arena;
 };
 
-/* *bytes <- the memory of a rank.  Where `top` does not bound the entries, supports and codes of 12
- * bytes each are not counted.  Computed by a dry run of the allocations.  Not collective. */
+/* *bytes <- the memory of a rank, from a dry run of the allocations.  If an encoder gives the
+ * supports and `top` is K, their entries, 12 bytes each, are not counted.  Not collective. */
 int kept_memory(const struct kept_task *task, struct comm *c, gidx *bytes);
 
 /* Read everything and find the supports.  ERR_INPUT.  ERR_MEMORY, with the numbers, comes before

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The number of rows of a fit that are in memory at a time.  --minibatch gives it, or the run that
- * is resumed; else it is all rows if they fit, or follows from the numbers of atoms.
+ * is resumed.  If neither does, it is all rows if they fit; if not, it follows from the numbers of
+ * atoms.
  *
  * Floor: fit.
  *
@@ -14,7 +15,7 @@
 struct fit_parts {
   gidx rows;        /* rows of a part; 0: all rows are one part; -1: not settled ("auto") */
   const char *from; /* the source of the number, for run.json */
-  char why[1024];   /* if nobody gave the number, and there are parts: why all rows did not fit */
+  char why[1024];   /* if the number was chosen: why all rows did not fit; "": they fit */
   char text[24];    /* the number as text of the option */
 };
 

@@ -17,7 +17,7 @@
 enum {
   LEAST_PART = 256,    /* the smallest part that a refusal names; all are 256 * 4^i rows */
   CHOSEN_PART = 65536, /* the smallest part that is chosen; all are 65536 * 4^i rows */
-  CHOSEN_CODES = 256   /* and have so many codes for each atom, on average */
+  CHOSEN_CODES = 256   /* least number of codes of an atom in a chosen part, on average */
 };
 
 /* The shape of the coder of this job. */
@@ -60,7 +60,7 @@ static int beside_find(struct fit *f)
 }
 
 /* *bytes <- the memory of this rank's GPU, without the part that a device keeps free.  A query
- * takes time.  So a job that fits any GPU makes none, and gets INT64_MAX. */
+ * takes time.  So a job that fits any GPU makes no query, and gets INT64_MAX. */
 static int gpu_memory(const struct fit *f, gidx *bytes)
 {
   static const gidx ANY_GPU = (gidx)1 << 30;
@@ -97,8 +97,8 @@ static int part_check(struct fit *f, gidx rows, gidx present)
   return m.total <= present - present / 4 && f->gpu <= gpu - gpu / 4 ? OK : ERR_MEMORY;
 }
 
-/* *rows <- the largest part with fewer rows than now that this rank can hold, if all atoms move at
- * once; 0: there is none. */
+/* *rows <- the largest part that this rank can hold and that has fewer rows than the present one,
+ * if all atoms move at once; 0: there is none. */
 static int parts_find(struct fit *f, gidx *rows)
 {
   gidx present = memory_per_process(f->c->local_size), most = f->part_rows;
@@ -193,8 +193,8 @@ gidx fit_shared_bytes(const struct fit *f, gidx rows)
   return gram + all_rows_list_bytes(rows, f->result->top_s);
 }
 
-/* The update runs on a CPU if the plan has no GPU, if the GPU is not present, or if it is conjugate
- * gradients. */
+/* The update runs on a CPU if the plan has no GPU, if the GPU is not present, or if the update is
+ * UPDATE_CONJUGATE. */
 int fit_gram_plan(struct fit *f, gidx rows)
 {
   const struct fit_task *t = f->task;

@@ -23,7 +23,7 @@ batch_bytes_of *fit_batch_bytes(const struct fit *f);
  * atoms move at once, and the ranks of a node share the lists of all rows and the Gram rows in
  * transit.  ERR_MEMORY: sharing was asked for, and is not possible.  Collective. */
 int fit_gram_plan(struct fit *f, gidx rows);
-gidx fit_shared_bytes(const struct fit *f, gidx rows); /* of what ranks of a node share */
+gidx fit_shared_bytes(const struct fit *f, gidx rows); /* bytes that the ranks of a node share */
 
 /* Plan the memory before anything is read, then begin to create the context of the GPU.
  * ERR_MEMORY: the message says what is short, and what would fit.  Collective. */

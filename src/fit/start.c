@@ -225,7 +225,7 @@ static int state_open(struct fit *f)
   TRY(fit_part_load(f, f->sweep % f->parts));
   TRY(fit_validation_open(&f->validation, &f->held, f->mean, &f->coder, f->c));
   if (!f->task->no_advice) TRY(fit_validation_advise(&f->validation));
-  f->refit_task.beside = 0; /* it is held by now, where further parts are checked */
+  f->refit_task.beside = 0; /* by now it is allocated: checks of later parts must not count it */
   if (is_joint)
     TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device, f->part_rows)));
   if (is_conjugate) TRY(conjugate_open(&f->conjugate, &f->state, f->part_rows));

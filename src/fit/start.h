@@ -17,9 +17,9 @@ int fit_sources_open(struct fit *f);
 void fit_part_choose(struct fit *f, gidx part);
 /* Read these rows, and give them to the coder.  Collective. */
 int fit_part_load(struct fit *f, gidx part);
-/* Begin to read those of the next sweep.  Not collective. */
+/* Begin to read the part of the next sweep, if parts are read ahead.  Not collective. */
 void fit_part_begin(struct fit *f);
-/* Bytes for that. */
+/* The bytes that reading ahead takes. */
 gidx fit_ahead_bytes(const struct fit *f);
 
 /* Draw the first atoms from the fitted rows, and send them to all ranks.  Collective. */

@@ -19,8 +19,8 @@
 #include "refit/color.h"
 #include "refit/frames.h"
 
-/* Are atoms relaxed in this sweep (N.21)?  Only while every earlier sweep has improved the fitted
- * rows. */
+/* Are atoms relaxed in this sweep (N.21)?  Not if an earlier sweep lowered the explained variance
+ * of the fitted rows. */
 static int relaxes(const struct fit *f)
 {
   if (f->task->relaxation == 1 || f->parts > 1) return 0;
@@ -107,8 +107,8 @@ static struct update_rows coded_rows(struct fit *f)
   return (struct update_rows){&f->coded.atoms, &f->coded.codes, &f->coded.x};
 }
 
-/* Update all atoms at once.  beta, the weight of earlier rows, is 1 - 1 / sweep up to sweep T, and
- * 1 - 1 / T from then on, where T is the number of parts. */
+/* Update all atoms at once.  beta, the weight of earlier rows, is 1 - 1 / min(sweep, number of
+ * parts). */
 static int atoms_solve(struct fit *f)
 {
   const struct update_rows rows = coded_rows(f);
@@ -119,9 +119,9 @@ static int atoms_solve(struct fit *f)
   return update_apply(&f->update, f->task->passes, f->steps);
 }
 
-/* Update all atoms at once, unless an earlier run has done it in this sweep: then take its atoms.
- * Then the sink may stop the sweep.  With several parts neither is possible: the sums would have to
- * be saved too. */
+/* Update all atoms at once.  If an earlier run has done this in this sweep, take its atoms instead.
+ * Afterwards the sink may stop the sweep.  With several parts neither is possible: the sums would
+ * have to be saved too. */
 static int atoms_update(struct fit *f, struct sweep_counts *counts)
 {
   struct sweep_start start = {0};
@@ -134,8 +134,8 @@ static int atoms_update(struct fit *f, struct sweep_counts *counts)
   return f->parts > 1 ? OK : f->sink->within(f->sink->self, &at, &f->stopped);
 }
 
-/* near[a], likeness[a] <- the atom most similar to atom a, and their cosine.  The atoms are those
- * with which the rows were coded. */
+/* near[a], likeness[a] <- the atom most similar to atom a, and their cosine.  The atoms of the
+ * coder are compared, with which the rows were coded. */
 static int near_duplicates_find(struct fit *f)
 {
   gidx first, count;
@@ -185,8 +185,8 @@ static int sums_clear(struct fit *f)
   return OK;
 }
 
-/* For d = 1: replace near-duplicates, and atoms that no row used in a whole pass, or in the last
- * FIT_PATIENCE parts if these are fewer than a pass has. */
+/* For d = 1: replace near-duplicates, and atoms that no row used in the last parts: in as many
+ * parts as a pass has, but at most FIT_PATIENCE. */
 static int atoms_resample(struct fit *f, struct fit_line *line)
 {
   const struct fit_task *t = f->task;

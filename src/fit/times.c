@@ -7,7 +7,8 @@
 #include "base/num.h"
 #include "encode/times.h"
 
-/* Of all rows in memory, by all ranks; each has some of the columns. */
+/* The seconds of an update by all ranks, over all rows in memory.  Each rank has some of the
+ * columns. */
 static double update_seconds(const struct fit_task *task, const struct fit_forecast *f, int ranks,
                              const struct rates *r)
 {
@@ -19,7 +20,8 @@ static double update_seconds(const struct fit_task *task, const struct fit_forec
          f->descent / rate_at(r, RATE_DESCENT, each, k, 1);
 }
 
-/* Lists go to all ranks, and of a joint fit each pass sends Gram rows. */
+/* The seconds that exchanges take in a sweep.  Lists go to all ranks; in each pass of UPDATE_JOINT
+ * the Gram rows go to all ranks, too. */
 static double exchange_seconds(const struct fit_task *task, const struct fit_forecast *f, int ranks,
                                const struct rates *r)
 {
@@ -29,7 +31,7 @@ static double exchange_seconds(const struct fit_task *task, const struct fit_for
   return ranks == 1 ? 0 : bytes / rate_at(r, RATE_EXCHANGE, 1, 1, 1);
 }
 
-/* Every rank gets its columns of rows that others read. */
+/* The seconds in which every rank gets its columns of the rows that other ranks read. */
 static double columns_seconds(const struct fit_task *task, const struct fit_forecast *f, int ranks,
                               const struct rates *r)
 {

@@ -8,8 +8,8 @@
 #include "fit/forecast.h"
 #include "model/rates.h"
 
-/* Add `runs` fits of all sweeps of a task, which ranks do together, without the encoding at the
- * end.  Returns the seconds of one sweep. */
+/* Add to *t the times of `runs` fits of a task by `ranks` ranks together: all its sweeps, without
+ * the encoding at the end.  Returns the seconds of one sweep. */
 double fit_times(const struct fit_task *task, const struct fit_forecast *f, int ranks, int runs,
                  const struct rates *r, struct times *t);
 

@@ -7,8 +7,8 @@
  * Each rank computes some rows of the Gram matrix (fit/gram.h), and some columns of the target and
  * of the atoms.  Columns are independent of each other.  Each rank has its columns of all rows, and
  * all lists of atoms and codes (fit/all_rows.h), in the order of rows, so every sum is one chain
- * (N.20).  Sums and atoms are on the device.  With one rank, only atoms, and the sums for
- * update_get(), are copied to the host. */
+ * (N.20).  Sums and atoms are on the device.  With one rank, the sums are copied to the host for
+ * update_get() alone. */
 #ifndef FIT_UPDATE_H
 #define FIT_UPDATE_H
 
@@ -29,8 +29,8 @@ struct update {
   struct buffer work;          /* work space of operations on the device */
   struct buffer energy;        /* [n] real: update_energies() */
   real *gathered;              /* [size][k][columns of the rank] */
-  real *before;                /* [k][p] atoms before they moved; update_get() lends it, with the
-                                * target */
+  real *before;                /* [k][p] atoms before they moved; update_get() overwrites it with
+                                * the target, and lends it */
   real *lent_gram,
       *lent_target; /* lent_gram: the whole matrix on rank 0; lent_target: a host side for the
                      * target, if it has none; NULL until they are needed */
@@ -91,10 +91,11 @@ int update_get(struct update *u, const real **gram, const real **target);
 int update_put(struct update *u, const real *gram, const real *target);
 
 /* *bytes <- host memory of an update beside its buffers, which dev counts.  dev is dry; its kind is
- * the kind of the later device, or none.  On a CPU the total is *bytes, what dev counts, and
- * cpu_normal_beside().  Not collective. */
+ * the kind of the later device, or none.  On a CPU the total is the sum of *bytes, the bytes that
+ * dev counts, and cpu_normal_beside().  Not collective. */
 int update_plan(const struct refit_state *f, struct device *dev, gidx *bytes);
 
+/* The same for update_open_ragged(). */
 int update_plan_ragged(const struct refit_state *f, struct device *dev, gidx *bytes);
 
 /* *bytes <- the memory of an update on a CPU.  A function of type batch_bytes_of. */

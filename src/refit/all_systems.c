@@ -98,7 +98,7 @@ void all_systems_free(struct all_systems *a)
   *a = (struct all_systems){0};
 }
 
-/* Reals of a record for each row; and for the border. */
+/* The number of reals in a record: for each row; and for the border. */
 static gidx reals_of_row(gidx d, gidx k)
 {
   return d * d + d * k + d + 1;

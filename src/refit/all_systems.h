@@ -18,8 +18,8 @@ struct all_systems {
   idx q;
   struct systems_shape shape; /* of the file: classes in order, atoms ascending */
   idx *atom, *color;          /* [shape.count] */
-  gidx first, end;            /* systems first .. end - 1 are to be made: all but those of an
-                               * earlier run */
+  gidx first, end;            /* systems first .. end - 1 are to be made: an earlier run made the
+                               * others */
   struct stops stops;         /* asked at the ends of batches; set by the caller */
   struct arena arena;
   struct system_access { /* what the worker writes */
@@ -28,7 +28,7 @@ struct all_systems {
   } writing;
 };
 
-/* *bytes <- the most that assembling and writing a batch takes besides the state, with the arrays
+/* *bytes <- the peak memory of assembling and writing a batch, without the state, with the arrays
  * for all systems.  A function of type batch_bytes_of. */
 int all_systems_batch_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
                             gidx *bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * To make a batch, find the sizes, allocate the arrays, deal the members, list their rows, and
- * count what ranks exchange.  Here is also the gathering of rows at owners. */
+ * count what ranks exchange.  This file also gathers rows at owners. */
 #include "refit/atom_batch.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int arrays_alloc(struct atom_batch *b, const struct refit_state *f, struc
   return arena_alloc(a, &b->receive, size, sizeof *b->receive);
 }
 
-/* The most rows that count atoms can have, among n rows of s atoms. */
+/* The largest number of rows that count atoms can have, among n rows of s atoms. */
 static gidx rows_bound(gidx n, idx s, idx count, enum batch_rows rows)
 {
   gidx entries = n * s;

@@ -22,7 +22,7 @@ struct segment {
 
 struct atom_batch {
   /* The sizes, from which everything for a batch is allocated. */
-  idx count, mine; /* numbers of members: of all, and of own members */
+  idx count, mine; /* numbers of members: all, and own members */
   gidx own_rows;   /* own rows of all members */
   gidx owner_rows; /* rows of own members on all ranks */
   gidx segments;
@@ -77,8 +77,8 @@ void rows_received_close(struct rows_received *r);
 int rows_received_take(struct rows_received *r, const struct atom_batch *b,
                        const struct refit_state *f, const real *values, idx width, real *out);
 
-/* *bytes <- the most that these functions take while they run, by running their allocations dry.
- * Not collective. */
+/* *bytes <- the peak memory of these functions, from a dry run of their allocations.  Not
+ * collective. */
 int atom_batch_rows_bytes(const struct atom_batch *b, const struct refit_state *f, idx width,
                           gidx *bytes);
 

@@ -33,8 +33,8 @@ void batch_sums_close(struct batch_sums *s);
 int batch_sums_to_owner(struct batch_sums *s, const real *values, idx width, const idx *active,
                         real *out);
 
-/* *bytes <- the most that these functions take while they run, by running their allocations dry.
- * Not collective. */
+/* *bytes <- the peak memory of these functions, from a dry run of their allocations.  Not
+ * collective. */
 int atom_batch_sums_bytes(const struct atom_batch *b, const struct refit_state *f, idx width,
                           gidx *bytes);
 

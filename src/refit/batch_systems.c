@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For each row of an atom, the owner is sent the codes, the products with frame and directions, and
- * the objective.  From these it makes the blocks of the system. */
+ * For each row of an atom, the atom's owner receives the codes, the products with frame and
+ * directions, and the objective.  From these it makes the blocks of the system. */
 #include "refit/batch_systems.h"
 
 #include <math.h>
@@ -79,8 +79,8 @@ static int rows_objectives(struct work *w)
   return OK;
 }
 
-/* Until the directions are known all are taken to be kept.  In a dry batch the first member has all
- * rows, which needs as much memory as if they were divided. */
+/* Until the directions are known, a member counts as having all q of them.  In a dry batch the
+ * first member has all rows, which needs as much memory as if they were divided. */
 struct arrow_system batch_systems_shape(const struct batch_systems *a, const struct refit_state *f,
                                         const struct atom_batch *b, idx i)
 {

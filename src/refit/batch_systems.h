@@ -28,8 +28,8 @@ void batch_systems_free(struct batch_systems *a);
 struct arrow_system batch_systems_shape(const struct batch_systems *a, const struct refit_state *f,
                                         const struct atom_batch *b, idx i);
 
-/* held: the bytes that batch_systems_make() leaves; peak: the most while it runs, with `held`.
- * Both are found by running its allocations dry, for a batch or a dry batch.  Not collective. */
+/* held: the bytes that batch_systems_make() leaves allocated; peak: its peak memory, with `held`.
+ * Both come from a dry run of its allocations, for a batch or a dry batch.  Not collective. */
 struct batch_systems_bytes {
   gidx held, peak;
 };

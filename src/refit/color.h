@@ -23,8 +23,8 @@ struct color_result { /* the same on every rank, except for the times */
   double read_seconds, color_seconds;
 };
 
-/* Colour the supports of a source.  ERR_MEMORY with the numbers, before anything but offsets is
- * read, if a rank's share is more memory than it may take.  Collective; the same status on all
+/* Colour the supports of a source.  ERR_MEMORY, with the numbers, if a rank's share takes more
+ * memory than the rank may take; only offsets are read before.  Collective; the same status on all
  * ranks. */
 int color_supports(struct comm *c, const struct support_source *source, int threads,
                    struct color_result *result);
@@ -35,12 +35,12 @@ void color_free(struct color_result *result);
 int color_state(const struct refit_state *f, const struct color_looker *looker,
                 struct classes *classes);
 
-/* Log how many atoms the classes have.  If most have only one, so that atoms are moved one after
- * another, another line recommends the joint update. */
+/* Log how many atoms the classes have.  If they have fewer than two on average, nearly all atoms
+ * move one after another, and another line recommends the joint update. */
 void color_log(const struct class_report *report);
 
-/* *bytes <- the memory of color_state() on a rank, by running its allocations dry.  Only sizes are
- * used.  Not collective. */
+/* *bytes <- the memory of color_state() on a rank, from a dry run of its allocations.  Only sizes
+ * are used.  Not collective. */
 int color_state_bytes(const struct refit_state *f, gidx *bytes);
 
 /* Read rows first .. first + n - 1 in a worker thread.  Not collective. */

@@ -13,7 +13,7 @@
 
 enum {
   LOT = COLOR_LOT,
-  LOT_LEAST = 64,       /* the fewest atoms of a lot, whose set of lot atoms is then one word */
+  LOT_LEAST = 64,       /* least number of atoms of a lot; a set of them is then one word */
   LOT_BYTES = 64 << 20, /* of the sets, unless lots would become too small */
   ROWS_A_TASK = 1024,   /* rows per task of sorting */
   AHEAD = 8             /* entries that are prefetched before they are needed */

@@ -16,7 +16,7 @@
 #include "comm/comm.h"
 #include "model/classes.h"
 
-enum { COLOR_LOT = 512 }; /* most atoms of a lot */
+enum { COLOR_LOT = 512 }; /* largest number of atoms of a lot */
 
 /* The sets of a lot's atoms, from own rows.  Every atom of the dictionary has a mark. */
 struct color_conflicts {
@@ -28,7 +28,7 @@ struct color_conflicts {
   uint64_t *sets;        /* [count][words], written: the marks of the atoms in the same rows, as
                           * bits */
 };
-/* Finds the sets instead of the host, such as a GPU that has the rows. */
+/* Something other than the host that finds the sets, such as a GPU that has the rows. */
 struct color_looker {
   void *self;
   int (*look)(void *self, const struct color_conflicts *look);
@@ -40,8 +40,8 @@ struct color_looker {
 int coloring_run(struct comm *c, const struct support_view *own, int threads,
                  const struct color_looker *looker, struct classes *out);
 
-/* *bytes <- the memory of coloring_run() on a rank with so many entries, with the result, by
- * running its allocations dry.  Fails like coloring_run().  Not collective. */
+/* *bytes <- the memory of coloring_run() on a rank with `entries` entries, with the result, from a
+ * dry run of its allocations.  Fails like coloring_run().  Not collective. */
 int coloring_bytes(idx k, gidx entries, gidx *bytes);
 
 #endif

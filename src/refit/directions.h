@@ -14,8 +14,8 @@
  * Collective; a failure of this rank may be left to the next exchange (comm/failure.h). */
 int directions_find(struct refit_state *f, const struct atom_batch *b, idx q, real *e, idx *kept);
 
-/* *bytes <- the most that directions_find() takes while it runs, by running its allocations dry.
- * Not collective. */
+/* *bytes <- the peak memory of directions_find(), from a dry run of its allocations.  Not
+ * collective. */
 int directions_find_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
                           gidx *bytes);
 

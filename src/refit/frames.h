@@ -26,8 +26,8 @@ gidx refit_frames_bytes(const struct refit_state *f);
 int refit_frames_open(struct refit_state *f);
 void refit_frames_close(struct refit_state *f);
 
-/* From here on the ranks of this node read what any of them has written, and may overwrite what
- * they have read. */
+/* Wait for the ranks of this node.  After the call they see what any of them wrote before it, and
+ * may overwrite what was read before it.  Does nothing if frames are not shared. */
 int refit_frames_sync(struct refit_state *f);
 
 /* The table <- the frames, rounded to f32. */

@@ -98,7 +98,7 @@ int refit_memory_check(const struct refit_state *f)
   return OK;
 }
 
-/* Check the memory of what follows reading and colouring against this rank's share. */
+/* Check the memory of the phases after reading and colouring against this rank's share. */
 static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, idx q,
                        int has_sweep_end)
 {
@@ -108,7 +108,7 @@ static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, id
   TRY(refit_memory(f->task, f->c, bytes_of, q, &m));
   held = state_bytes(&m);
   end = has_sweep_end ? m.sweep_end : 0;
-  if (f->task->lends_sums) m.most += m.load; /* the next rows are read beside the sums */
+  if (f->task->lends_sums) m.most += m.load; /* the sums stay while the next rows are read */
   CHECK(held + imax(m.most, end) <= present, ERR_MEMORY,
         "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one of "
         "moving atoms %lld and a sweep's end %lld), %lld are present for each rank: more "

@@ -22,7 +22,7 @@ struct refit_memory {
   gidx load;      /* the larger of reading, and of sums over all rows */
   gidx classes;   /* colouring; 0 if no classes are to be found */
   gidx batch;     /* a batch as large as a class may be, as if its atoms had all rows */
-  gidx most;      /* the same for a batch as large as it may be */
+  gidx most;      /* the same for a batch of atom_batch_max() atoms */
   gidx sweep_end; /* the end of a sweep, or writing the state after it */
   gidx total;     /* held, part, the program itself, and the largest of load, classes, batch and
                    * sweep_end */
@@ -33,9 +33,9 @@ struct refit_memory {
 int refit_memory(const struct refit_task *task, const struct comm *c, batch_bytes_of *bytes_of,
                  idx q, struct refit_memory *m);
 
-/* Check the memory of a state that has its sizes: what it holds, and in addition reading it or, if
+/* Check the memory of a state that has its sizes: the state, and the larger of reading it and, if
  * the task colours, colouring.  ERR_MEMORY, with the numbers, if this is more than this rank's
- * share of what the machine has left. */
+ * share of the free memory of its machine. */
 int refit_memory_check(const struct refit_state *f);
 
 /* The same for the whole job: also a batch of atoms, and the end of a sweep if there is one.

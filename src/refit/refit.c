@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sweep goes through the classes in order.  Each class is cut into batches that fit in memory.
- * How it is cut changes no bit, since the atoms of a class share no row.  So a sweep may be ended
- * after any batch, and resumed with other batches. */
+ * A sweep goes through the classes in order.  Each class is divided into batches that fit in
+ * memory.  The division changes no bit, since the atoms of a class share no row.  So a sweep may be
+ * ended after any batch, and resumed with other batches. */
 #include "refit/refit.h"
 
 #include "base/num.h"
@@ -72,7 +72,7 @@ struct sweep {
   struct phase *phases;
   struct atom_step *steps;
   struct sweep_counts *counts;
-  idx max;   /* most atoms of a batch */
+  idx max;   /* largest number of atoms of a batch */
   gidx done; /* atoms done */
   /* Since the last sweep_poll(): */
   idx batches;
@@ -118,7 +118,8 @@ static int batch_next(struct sweep *w, const idx *atoms, idx count, int *stop)
   return OK;
 }
 
-/* Compute the residuals at the start of the sweep, then redo what another run has done of it. */
+/* Compute the residuals at the start of the sweep, then repeat the moves that an earlier run made.
+ */
 static int sweep_begin(struct sweep *w)
 {
   const struct sweep_start *start = &w->task->start;

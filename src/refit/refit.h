@@ -87,7 +87,7 @@ struct sweep_task {
 int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct phase *phases,
                 struct atom_step *steps, struct sweep_counts *counts, int *stopped);
 
-/* *bytes <- the most that a batch of a sweep takes besides the state.  A function of type
+/* *bytes <- the peak memory of a batch of a sweep, without the state.  A function of type
  * batch_bytes_of. */
 int refit_batch_bytes(const struct refit_state *f, const struct atom_batch *b, idx q, gidx *bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sweeps with rows that stay on a GPU: refit_sweep() with the same bits, as one operation of the
- * device.
+ * Sweeps with rows that stay on a GPU.  A sweep is one operation of the device, with the bits of
+ * refit_sweep().
  *
  * Floor: refit.  One rank, whose coder has the rows; or all ranks of sparse_coder_join(), each of
  * which has all rows.  Then the atoms of large classes are divided among the ranks, and all get the
@@ -32,17 +32,18 @@ struct resident {
   struct arena arena;
 };
 
-/* Prepare for sweeps in q directions, of a state whose rows, supports and codes are in `rows` on
- * the coder's device; `table` is the caller's, for its dictionary.  is_on stays 0 with several
- * ranks that divide rows, on a CPU, for shapes that the device does not take, and if the device's
- * memory is too small, which the log says.  ERR_MEMORY of the host.  Not collective;
+/* Prepare for sweeps of f in q directions.  The state's rows, supports and codes are in `rows` on
+ * the coder's device.  `table` is the caller's array for the coder's dictionary.  is_on stays 0 in
+ * four cases: several ranks divide the rows; the device is a CPU; the device does not take such
+ * shapes; its memory is too small, which the log says.  ERR_MEMORY of the host.  Not collective;
  * resident_close() is safe on a zeroed struct, and must come before the coder is closed. */
 int resident_open(struct resident *r, struct refit_state *f, struct sparse_coder *coder,
                   const struct coded *rows, float *table, idx q);
 void resident_close(struct resident *r);
 
-/* Does this rank have a GPU that takes the steps of a state of these sizes, and can hold its rows,
- * a coder of this shape, and `held` more rows?  0 if there is no GPU.  Not collective. */
+/* Does this rank have a GPU that takes the steps of a state of these sizes?  The GPU must also hold
+ * the rows of the state, a coder of this shape, and `held` more rows.  0 if there is no such GPU.
+ * Not collective. */
 int resident_fits(const struct refit_state *f, const struct sparse_coder_shape *shape, gidx held,
                   idx q);
 

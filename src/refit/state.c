@@ -17,11 +17,11 @@
 #include "refit/layout.h"
 
 enum { PIECE_BYTES = 16 << 20, TASK_ROWS = 64 }; /* bytes read at a time; rows of a thread's task */
-enum { TALLY_ENTRIES = 4 }; /* per atom in a part of the entries, so that tallies are small */
+enum { TALLY_ENTRIES = 4 }; /* least number of entries per atom in a part: tallies stay small */
 enum {
   AHEAD = 24
-}; /* entries; their positions are then in the cache when they are
-                             * written */
+}; /* entries: a position is prefetched this far ahead, to be in the cache when
+                             * it is written */
 
 void refit_blocks_partition(gidx n, int size, int rank, gidx *block_first, gidx *blocks)
 {

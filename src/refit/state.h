@@ -39,8 +39,9 @@ struct refit_task {
   int shares_gram;       /* for joint updates: lists, and Gram rows in transit, are once per node */
   int lends_sums;        /* for joint updates: rank 0 needs the whole sums (fit/update.h) */
   gidx beside;           /* bytes that the job holds besides the state, for the memory checks */
-  float *x;              /* where own rows go, [n][p], which the caller keeps; NULL: anywhere */
-  const uint64_t *read;  /* they are there, centred and checked, with these hash terms; NULL: not */
+  float *x;              /* [n][p] array of the caller for own rows; NULL: the state allocates it */
+  const uint64_t *read;  /* hash terms of the rows, if x has them, centred and checked; NULL: the
+                          * state reads them */
   struct identity named; /* the inputs that the codes were solved for, as far as known */
 };
 
@@ -110,7 +111,7 @@ struct refit_resident_bytes {
 };
 int refit_state_alloc(struct refit_state *f, struct refit_resident_bytes *held);
 
-/* *bytes <- the most that reading takes besides the state, by running its allocations dry. */
+/* *bytes <- the peak memory of reading, without the state, from a dry run of its allocations. */
 int refit_state_load_bytes(const struct refit_state *f, gidx *bytes);
 
 /* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together,

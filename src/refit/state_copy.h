@@ -23,8 +23,8 @@ struct state_copy {
   struct arena arena;
 };
 
-/* Allocate for states of these sizes.  *is_open <- 0, and a line in the log, if that is more than a
- * quarter of the memory that this rank may take, or if the memory cannot be allocated. */
+/* Allocate for states of these sizes.  *is_open <- 0, with a line in the log, if the copy takes
+ * more than a quarter of the memory that this rank may take, or if it cannot be allocated. */
 int state_copy_open(struct state_copy *copy, const struct refit_state *state, int *is_open);
 
 /* Copy, with `threads` threads. */

@@ -16,8 +16,8 @@ int refit_state_supports_write(const struct refit_state *f, const struct support
 /* Give the frames to the sink, rounded to f32.  Not collective. */
 int refit_state_frames_write(const struct refit_state *f, const struct matrix_sink *sink);
 
-/* *bytes <- the most that one of these functions takes while it runs, by running their allocations
- * dry.  Not collective. */
+/* *bytes <- the largest peak memory of these functions, from a dry run of their allocations.  Not
+ * collective. */
 int refit_state_write_bytes(const struct refit_state *f, gidx *bytes);
 
 #endif

@@ -16,8 +16,8 @@ int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
                     const struct batch_systems *a, struct phase *solving, struct phase *moving,
                     struct atom_step *steps);
 
-/* *bytes <- the most memory that atom_batch_step() takes besides the batch and its systems of q
- * directions, by running its allocations dry.  Not collective. */
+/* *bytes <- the peak memory of atom_batch_step(), without the batch and its systems of q
+ * directions, from a dry run of its allocations.  Not collective. */
 int atom_batch_step_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
                           gidx *bytes);
 

@@ -29,8 +29,8 @@ int refit_norms(struct comm *c, gidx total, const float *x, idx p, real tss, con
 /* *rss, on rank 0 <- the sum of squares of the residuals, which the state must hold. */
 int refit_rss(struct refit_state *f, real *rss);
 
-/* *bytes <- the most that one of these functions takes while it runs, by running their allocations
- * dry.  Not collective. */
+/* *bytes <- the largest peak memory of these functions, from a dry run of their allocations.  Not
+ * collective. */
 int refit_sums_bytes(const struct refit_state *f, gidx *bytes);
 
 #endif

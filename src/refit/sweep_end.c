@@ -151,7 +151,7 @@ static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct met
   return OK;
 }
 
-/* Set the hashes of what files will have. */
+/* f->contents <- the hashes of the data that files will have. */
 static int contents_name(struct sweep_end *w)
 {
   struct refit_state *f = w->f;
@@ -180,7 +180,7 @@ int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes)
   return OK;
 }
 
-/* Round the frames to what files will have, and put the rows of this rank where they are coded. */
+/* Round the frames to f32, and put the rows of this rank on the device that codes them. */
 static int frames_put(struct sweep_end *w)
 {
   const struct sweep_end_options *o = w->options;

@@ -12,10 +12,11 @@
 #include "refit/state.h"
 
 struct sweep_end_options {
-  struct sparse_coder *coder; /* computes; NULL: the state's own device does, which cannot route */
+  struct sparse_coder *coder; /* codes rows, and routes them; NULL: the state's own device codes
+                               * them, and cannot route */
   struct coded *rows; /* the state's rows on the coder's device; NULL: they are copied for this
                        * call */
-  struct resident *resident; /* has the rows, and lists them by atom; NULL: the host does */
+  struct resident *resident; /* lists the rows of each atom on the GPU; NULL: the host does */
   int reroute;               /* first route all rows again; 0: supports stay as they are */
   float *table;       /* [k][d][p] written: the frames as stored; a coder uses it from then on.  If
                        * frames are shared it is the state's */
@@ -25,9 +26,9 @@ struct sweep_end_options {
 
 /* Round the frames to f32, route again if wanted, solve the codes of every row again (N.5), and
  * round them.  If supports changed, residuals and classes are stale afterwards; the index of rows
- * is made again.  f->contents has the hashes of what files will have.  metrics: on rank 0, those of
- * the new state; it borrows density[k].  *stopped <- the job was asked to stop before all rows were
- * coded; then the state is not valid.  Collective. */
+ * is made again.  f->contents <- the hashes of the data that files will have.  *metrics, on rank 0
+ * <- the metrics of the new state, which borrow density[k].  *stopped <- the job was asked to stop
+ * before all rows were coded; then the state is not valid.  Collective. */
 int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *options, gidx *density,
                     real tss, struct metrics *metrics, int *stopped);
 
@@ -47,10 +48,10 @@ struct sparse_coder_shape refit_sparse_coder_shape(const struct refit_state *f, 
 double refit_sweep_end_seconds(const struct refit_state *f, const struct sparse_coder *coder,
                                int reroute);
 
-/* *bytes <- the most that refit_sweep_end() takes while it runs, by running its allocations dry,
- * with two more copies of the dictionary, which the decoder cosine needs.  For a task with a table
- * only what the task names is counted; otherwise also a coder of all atoms, the cosine, and the
- * table.  Not collective. */
+/* *bytes <- the peak memory of refit_sweep_end(), from a dry run of its allocations.  For a task
+ * with a table: a coder, which has all atoms only if the task routes; and two copies of the
+ * dictionary for the decoder cosine, if K is at most max_cosine.  For other tasks: a coder of all
+ * atoms, and three copies of the dictionary, one of which is the table.  Not collective. */
 int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes);
 
 #endif

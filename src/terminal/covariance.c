@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * S^-1 = Z'Z is made in panels of whole atoms: the columns of these atoms, from the first border of
- * the panel down.  The blocks of atoms are read from a panel.  For pairs only strengths are
- * computed; the blocks of the strongest pairs are made again, entry by entry. */
+ * the panel down.  The blocks of atoms are read from a panel.  For pairs of atoms only the
+ * strengths are computed from it.  Later the blocks of the strongest pairs are computed entry by
+ * entry. */
 #include "terminal/covariance.h"
 
 #include <math.h>
@@ -16,12 +17,12 @@ enum { PANEL_COLUMNS = 512 };
 struct panel {
   struct terminal *w;
   struct buffer c;   /* [columns][n - begin] of S^-1 */
-  idx begin, end;    /* borders */
+  idx begin, end;    /* first border of the panel, and the border after its last one */
   struct cross *top; /* [2 cross] candidates, pruned to the strongest when full */
   idx count;
 };
 
-/* Entry (i, j) of phi S^-1; one of i and j is a column of the panel. */
+/* Entry (i, j) of phi S^-1.  The smaller of i and j is a column of the panel. */
 static real panel_entry(const struct panel *q, idx i, idx j)
 {
   const struct terminal_result *r = q->w->r;
@@ -92,7 +93,8 @@ static int panel_run(struct panel *q, idx first, idx columns, idx *next)
   return OK;
 }
 
-/* Entries of the strongest pairs: their positions in cross_blocks, and the borders of each. */
+/* Entries of the strongest pairs that are computed together: the two borders of each entry, and its
+ * place in cross_blocks. */
 enum { ENTRIES_AT_ONCE = 1 << 15 };
 struct entries {
   struct terminal *w;
@@ -113,7 +115,8 @@ static int entries_make(struct entries *e)
   return OK;
 }
 
-/* The block of pair number c: rows are the first atom's borders, columns the second's. */
+/* Add the entries of the block of pair number c: rows are the first atom's borders, columns the
+ * second's. */
 static int pair_block(struct entries *e, idx c)
 {
   const struct terminal_result *r = e->w->r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The GPU memory of the pass is counted before a GPU is opened, and compared with its free memory.
- * A pass that does not fit ends before any work, or stays on the CPU. */
+ * A pass that does not fit ends before any work; with `auto` it uses the CPU instead. */
 #include "terminal/device.h"
 
 #include "base/log.h"

@@ -9,8 +9,9 @@
 
 #include "terminal/layout.h"
 
-/* Open the device that the task asks for.  `auto` takes a GPU if there is one, it has enough
- * memory, and the work pays for its start.  ERR_MEMORY with the numbers if `cuda` does not fit. */
+/* Open the device that the task asks for.  `auto` takes a GPU if there is one, if it has enough
+ * memory, and if the work pays for its start.  ERR_MEMORY with the numbers if the pass does not fit
+ * on a GPU and the device is `cuda`. */
 int terminal_device_open(struct device *dev, const struct terminal_task *t, struct comm *c);
 
 /* A dry device of the kind that terminal_device_open() opens if there is a GPU. */

@@ -32,7 +32,8 @@ int terminal_batch_bytes(const struct refit_state *f, const struct atom_batch *b
   return OK;
 }
 
-/* kept[atom] and, on rank 0, all[atom][q][p] <- the directions of one batch of atoms. */
+/* For the atoms of one batch: kept[atom] <- the number of its directions; all[atom][q][p] <- its
+ * directions, on rank 0.  Collective. */
 static int batch_find(struct terminal *w, const idx *atoms, idx count, idx *kept, real *all)
 {
   struct refit_state *f = &w->state;
@@ -53,7 +54,7 @@ static int batch_find(struct terminal *w, const idx *atoms, idx count, idx *kept
   return OK;
 }
 
-/* Find the directions of all atoms that are in any row. */
+/* Find the directions of all atoms that a row uses.  Collective. */
 static int batches_find(struct terminal *w, idx *alive, idx *kept, real *all)
 {
   const struct refit_state *f = &w->state;
@@ -73,7 +74,7 @@ int terminal_directions_alloc(struct terminal *w)
   return arena_alloc(&w->inputs, &w->direction, k + 1, sizeof *w->direction);
 }
 
-/* Rank 0: close the gaps between its atoms' directions. */
+/* On rank 0: close the gaps between the directions of the atoms, and set w->direction. */
 static void directions_pack(struct terminal *w, const idx *kept)
 {
   idx q = w->t->directions, k = w->t->atoms->k;

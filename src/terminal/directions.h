@@ -11,13 +11,15 @@
 /* The shapes of the refit from whose state the directions are found. */
 struct refit_task terminal_refit_task(const struct terminal_task *t);
 
-/* Find the directions of all atoms, and keep them on rank 0; all else is freed.  Collective. */
+/* Find the directions of all atoms, and keep them on rank 0; the state of the refit is freed.
+ * Collective. */
 int terminal_directions(struct terminal *w);
 
-/* Allocate e and direction, for the most directions that there can be. */
+/* Allocate w->e and w->direction, for the largest possible number of directions. */
 int terminal_directions_alloc(struct terminal *w);
 
-/* A batch_bytes_of: the most that finding the directions of a batch takes besides the state. */
+/* *bytes <- an upper bound of the memory for finding the directions of a batch, without the state.
+ * A function of type batch_bytes_of (refit/atom_batch.h). */
 int terminal_batch_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
                          gidx *bytes);
 

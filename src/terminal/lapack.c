@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fortran interfaces by dlsym(); lengths of texts are passed after the arguments, as gfortran does.
- * A spectrum takes dsytrd, then dsterf for all values, and dstemr and dormtr for the lowest
- * vectors. */
+ * dlsym() finds the Fortran routines.  The lengths of their text arguments follow the other
+ * arguments, as gfortran has it.  A spectrum is made by dsytrd, then dsterf for all eigenvalues,
+ * and dstemr and dormtr for the lowest eigenvectors. */
 #include "terminal/lapack.h"
 
 #include <dlfcn.h>
@@ -70,7 +70,7 @@ static int succeeded(struct lapack_failure *failure, const char *routine, int in
   return good;
 }
 
-/* Count the signs of the eigenvalues of D, block by block. */
+/* Count the signs of the eigenvalues of D, whose blocks have one or two rows, block by block. */
 static void blocks_count(const real *a, idx n, const int *pivot, idx *counts)
 {
   for (idx i = 0; i < n; i++) {

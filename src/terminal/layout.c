@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The pass's own allocations, run dry with the most directions that every atom can have. */
+ * Dry allocations of the pass, with as many directions as every atom can have. */
 #include "terminal/layout.h"
 
 #include "base/num.h"
@@ -16,7 +16,8 @@
 #define MAX_BORDER 1e9
 enum { LIBRARIES = 32 << 20 }; /* of a rank: caches of HDF5, buffers of MPI and LAPACK */
 
-/* While directions are found: the state; and then reading it, or a batch of atoms. */
+/* *bytes <- the memory of a rank while directions are found: the state, and the larger of two: the
+ * memory for reading the state, and for a batch of atoms. */
 static int directions_bytes(const struct refit_state *f, idx q, gidx *bytes)
 {
   struct refit_state dry = *f;
@@ -34,7 +35,7 @@ static int directions_bytes(const struct refit_state *f, idx q, gidx *bytes)
   return OK;
 }
 
-/* The pass of rank 0 with q directions per atom, in dry arenas. */
+/* Set up the pass of rank 0 with q directions per atom, in dry arenas. */
 static int bound_open(struct terminal *w, struct terminal_result *r, idx q)
 {
   const struct atom_source *a = w->t->atoms;
@@ -68,7 +69,7 @@ static int pass_bytes(struct terminal *w, struct terminal_memory *m)
   return OK;
 }
 
-/* All atoms with as many directions as they can have. */
+/* *j <- a joint system in which every atom has q directions. */
 static int max_joint(const struct terminal *w, idx q, struct arena *arena, struct joint *j)
 {
   idx *direction = NULL, k = w->r->k;
@@ -78,7 +79,7 @@ static int max_joint(const struct terminal *w, idx q, struct arena *arena, struc
   return OK;
 }
 
-/* GPU memory: S, work space of its factor, and rows that are added to it, or panels of the
+/* GPU memory: S, the work space of its factor, and the larger of a batch of rows and a panel of the
  * covariance. */
 static int gpu_bytes(const struct terminal *w, idx q, struct terminal_memory *m)
 {
@@ -99,8 +100,8 @@ static int gpu_bytes(const struct terminal *w, idx q, struct terminal_memory *m)
   return OK;
 }
 
-/* The smallest workspace: rows to read into, operands of dense work, and one row of the joint
- * work. */
+/* The smallest workspace: arrays that rows are read into, operands of dense work, and one row of
+ * the joint work; for EVIDENCE_SLQ see slq.h. */
 static int workspace_bytes(const struct terminal *w, idx q, gidx *min)
 {
   const struct terminal_task *t = w->t;

@@ -7,19 +7,18 @@
 
 #include "terminal/terminal.h"
 
-/* Upper bounds in bytes: the pass's allocations, run dry with the most directions that there can
- * be. */
+/* Upper bounds in bytes, from dry allocations with the largest possible number of directions. */
 struct terminal_memory {
-  gidx border;
+  gidx border;     /* a number, not bytes: the order of S */
   int ranks;       /* on this machine */
   gidx fit;        /* of each rank, while directions are found */
   gidx inputs;     /* of rank 0, from then on: directions, atoms, their hashes */
-  gidx duplicates; /* in addition: near duplicates; and after these, all members below */
-  gidx schur, lapack, workspace, results;
-  gidx min;   /* the smallest workspace */
-  gidx total; /* on this rank's machine */
-  /* Of rank 0's GPU, which then holds S; 0: there is none.  `gpu` is the sum; or more, if the near
-   * duplicates, which come before, need more. */
+  gidx duplicates; /* in addition, while near duplicates are found */
+  gidx schur, lapack, workspace, results; /* instead of `duplicates`, once these are found */
+  gidx min;                               /* the smallest workspace */
+  gidx total;                             /* on this rank's machine */
+  /* Memory of rank 0's GPU, which then holds S; 0: there is no GPU.  `gpu` is the larger of two
+   * numbers: the sum of the other three, and the memory for near duplicates, which come before. */
   gidx gpu_schur, gpu_factor, gpu_rows, gpu;
 };
 

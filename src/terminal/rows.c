@@ -11,8 +11,8 @@
 
 enum { MAX_ROWS = 4096 };
 
-/* Remove nonnegative codes that are 0 from the lists of n rows: they are at their bound, and no
- * unknowns (N.17).  d is 1. */
+/* Remove nonnegative codes that are 0 from the lists of n rows: these codes are at their bound, so
+ * they are not unknowns (N.17).  d is 1.  ERR_INPUT: a code is negative. */
 static int bound_drop(struct terminal_rows *r, idx n)
 {
   gidx base = r->start[0], at = base, to = 0;
@@ -32,7 +32,8 @@ static int bound_drop(struct terminal_rows *r, idx n)
   return OK;
 }
 
-/* Read the rows of the next batch; a worker's job. */
+/* Read the next batch: as many rows as the arrays and the joint work have room for.  Runs in the
+ * worker. */
 static int read_run(void *argument)
 {
   struct terminal_rows *r = argument;

@@ -16,21 +16,24 @@ struct terminal_rows {
   struct joint_work work;
   struct worker worker;
   struct joint_rows batch; /* the last one read */
-  gidx next;               /* row that the next batch begins with */
-  idx capacity;            /* rows */
+  gidx next;               /* first row of the next batch */
+  idx capacity;            /* largest number of rows of a batch */
   float *x, *codes;
   gidx *start;
   idx *list;
   struct arena arena;
 };
 
-/* Open the stream, with joint and dense work, in at most `workspace` bytes. */
+/* Open the stream and its joint work.  With the dense work, which is open already, they take at
+ * most `workspace` bytes of host memory. */
 int terminal_rows_open(struct terminal_rows *rows, struct terminal *w, gidx workspace);
-/* Allocate what rows are read into; terminal_rows_open() calls it, a dry arena only counts. */
+/* Allocate the arrays that rows are read into; a dry arena only counts them.  terminal_rows_open()
+ * calls it. */
 int terminal_rows_alloc(struct terminal_rows *rows, const struct terminal *w);
 void terminal_rows_close(struct terminal_rows *rows);
 
-/* Read the next batch, make its Y, and add it to the sums; batch.n is 0 at the end. */
+/* Read the next batch, make the matrices Y of its rows (device/joint.h), and add it to the sums;
+ * batch.n is 0 after the last row. */
 int terminal_rows_next(struct terminal_rows *rows, struct joint_sums *sums);
 
 /* Form S, and the sums over rows. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stochastic Lanczos quadrature (Ubaru, Chen, Saad 2017): log|S| = E z' log(S) z over Rademacher z,
- * each by the Gauss quadrature of its Lanczos matrix.
+ * Stochastic Lanczos quadrature (Ubaru, Chen, Saad 2017): log|S| is the mean of z' log(S) z over
+ * Rademacher vectors z.  Gauss quadrature, from the Lanczos matrix of z, gives z' log(S) z.
  *
- * S is never formed.  Each row's part of it is kept if the workspace can hold those of all rows;
- * otherwise it is made again in every pass.  Only rank 0 adds, so sums over rows are plain chains:
- * they do not depend on a division of the rows. */
+ * S is never formed.  The parts that the rows contribute to S are kept if the workspace can hold
+ * all of them; otherwise they are made again in every pass.  Only rank 0 adds, so sums over rows
+ * are plain chains: they do not depend on a division of the rows. */
 #include "terminal/slq.h"
 
 #include <math.h>
@@ -18,7 +18,8 @@
 #include "model/quadrature.h"
 
 enum { PROBES = 32, MAX_STEPS = 512, SEED = 1, STREAM_PROBE = 100 };
-/* A converged estimate may change by so many standard errors in the last doubling. */
+/* An estimate has converged if the last doubling of its steps changes it by less than this number
+ * of standard errors. */
 #define MAX_MOVE 0.3
 
 struct slq_run {
@@ -29,7 +30,7 @@ struct slq_run {
   real half[PROBES], whole[PROBES]; /* estimates after half of the steps, and after all */
 };
 
-/* y <- S x, from the kept parts, or from all rows once more. */
+/* y <- S x, from the kept parts; if they are not kept, from all rows once more. */
 static int schur_apply(struct slq_run *q, idx groups, const real *x, real *y)
 {
   const struct terminal *w = q->w;
@@ -54,7 +55,7 @@ static int schur_apply(struct slq_run *q, idx groups, const real *x, real *y)
   }
 }
 
-/* The first pass over the rows: their sums, and their parts of S if all fit. */
+/* The first pass over the rows: make their sums, and keep their parts of S if all parts fit. */
 static int first_pass(struct slq_run *q, struct joint_sums *sums)
 {
   q->is_kept = 1;
@@ -83,8 +84,8 @@ static void probes_start(struct lanczos *l, idx first)
       }
 }
 
-/* The estimate from start vector v after m steps, n sum weight log(node); NaN if a node is not
- * positive. */
+/* *out <- the estimate from start vector v after m steps: n sum weight log(node); NaN if a node is
+ * not positive. */
 static int probe_estimate(const struct lanczos *l, idx v, idx m, real *out)
 {
   real d[MAX_STEPS], e[MAX_STEPS], weight[MAX_STEPS], sum = 0;
@@ -101,7 +102,7 @@ static int probe_estimate(const struct lanczos *l, idx v, idx m, real *out)
   return OK;
 }
 
-/* Run `steps` Lanczos steps from all start vectors, groups of eight at a time, and estimate. */
+/* Run `steps` Lanczos steps from all start vectors, 8 * groups of them at a time, and estimate. */
 static int probes_run(struct slq_run *q, idx groups, idx steps)
 {
   struct lanczos l = {0};
@@ -143,7 +144,7 @@ static void estimate_make(const struct slq_run *q, struct slq *out)
   out->is_converged = out->moved < MAX_MOVE * out->error || out->steps >= q->w->r->n_border;
 }
 
-/* How many groups of eight probes fit in the workspace at a time, for so many steps; 0: none. */
+/* How many groups of eight probes fit in the workspace at a time, for `steps` steps; 0: none. */
 static idx groups_fit(const struct terminal *w, idx steps)
 {
   gidx capacity = w->t->workspace / SLQ_WORKSPACES;
@@ -152,7 +153,8 @@ static idx groups_fit(const struct terminal *w, idx steps)
   return groups;
 }
 
-/* Double the number of steps until the estimate has converged. */
+/* Double the number of steps until the estimate has converged or failed, or no more steps are
+ * allowed. */
 static int slq_evaluate(struct slq_run *q, struct joint_sums *sums)
 {
   struct slq *out = &q->w->r->slq;
@@ -187,7 +189,7 @@ static int slq_evaluate(struct slq_run *q, struct joint_sums *sums)
   return OK;
 }
 
-/* Bytes of the parts of all rows, or a third of the workspace. */
+/* A bound of the bytes of the parts of all rows; at most a third of the workspace. */
 static gidx parts_bytes(const struct terminal *w)
 {
   double rows = (double)w->r->n + 1, width = (double)w->longest * w->r->max_k + 1;

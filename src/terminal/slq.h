@@ -7,8 +7,8 @@
 
 #include "terminal/terminal_impl.h"
 
-/* Lanczos steps of the first estimate; and the parts of the workspace: thirds for rows, for their
- * parts of S, and for vectors. */
+/* The Lanczos steps of the first estimate.  The number of parts of the workspace: a third is for
+ * rows, a third for what rows contribute to S, a third for Lanczos vectors. */
 enum { SLQ_STEPS_FIRST = 32, SLQ_WORKSPACES = 3 };
 
 /* Estimate log|S| without forming S, and make the sums over rows. */

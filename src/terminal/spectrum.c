@@ -13,7 +13,7 @@
 #include "terminal/device.h"
 #include "terminal/lapack.h"
 
-/* to[border][border] <- the lower triangle of S; `to` has room for S with its stride. */
+/* to[n_border][n_border] <- the lower triangle of S; `to` has room for S with its stride. */
 static int schur_copy(struct terminal *w, real *to)
 {
   gidx n = w->r->n_border, stride = schur_stride(w);
@@ -53,7 +53,7 @@ static void carriers_find(const struct terminal_result *r, const real *vector,
 struct spectrum_work {
   struct arena arena;
   real *copy;    /* [n][n], with room for S with its stride */
-  idx max;       /* most vectors; 0 if only the inertia is asked for */
+  idx max;       /* largest number of vectors; 0 if only the inertia is asked for */
   real *vectors; /* [max][n] */
 };
 
@@ -74,7 +74,7 @@ int terminal_spectrum_bytes(const struct terminal *w, gidx *bytes)
   return OK;
 }
 
-/* Append the failed routine; the report is then incomplete, which is no error. */
+/* If a routine failed, append it to out->why.  The report is then incomplete, which is no error. */
 static void failure_note(struct spectrum *out, const struct lapack_failure *failure)
 {
   size_t used = strlen(out->why);
@@ -95,7 +95,8 @@ static void values_note(struct spectrum *out)
   out->condition = largest / min;
 }
 
-/* Find the eigenvalues, and for the lowest the atoms that carry them. */
+/* Find the eigenvalues, and for each listed weak one the atoms with the largest shares of its
+ * eigenvector. */
 static int eigenvalues_find(struct terminal *w, const struct spectrum_work *work)
 {
   struct terminal_result *r = w->r;
@@ -165,7 +166,8 @@ static int duplicate_compare(const void *a, const void *b)
   return x->second - y->second;
 }
 
-/* The root mean square of the cosines of two frames' vectors, from cosines[d][stride]. */
+/* The root mean square of the cosines of the principal angles between two frames: the square root
+ * of the sum of squares of the d x d cosines of their vectors, divided by d. */
 static real frames_cosine(const real *cosines, gidx stride, idx d)
 {
   real sum = 0;
@@ -176,7 +178,7 @@ static real frames_cosine(const real *cosines, gidx stride, idx d)
 
 enum { MAX_LISTED = 1000, VECTORS_AT_ONCE = 512 };
 
-/* List a pair of near duplicates; when the list is full, only the nearest stay. */
+/* List a pair of near duplicates.  When the list is full, only the MAX_LISTED nearest stay. */
 static void pair_list(struct terminal_result *r, idx first, idx second, real cosine)
 {
   struct duplicate new = {first, second, cosine};
@@ -250,7 +252,7 @@ static void cosines_read(struct terminal *w, const real *cosine, gidx stride, id
     }
 }
 
-/* Compute in f64 the cosines of VECTORS_AT_ONCE vectors at a time with all later ones. */
+/* Compute in f64 the cosines of about VECTORS_AT_ONCE vectors at a time with all later vectors. */
 int terminal_duplicates(struct terminal *w)
 {
   struct terminal_result *r = w->r;

@@ -56,8 +56,8 @@ static int atoms_load(struct terminal *w)
   return atoms_check(w->atoms, a->k, a->d, a->p, 0, a->name);
 }
 
-/* Open the device for all that rank 0 computes, and set its name in phases that a GPU takes part
- * in. */
+/* Open the device of rank 0, and set its name in the phases that may use a GPU.  Check that the
+ * pass fits in memory. */
 static int device_begin(struct terminal *w)
 {
   static const enum terminal_phase phases[] = {TERMINAL_ASSEMBLE, TERMINAL_FACTOR, TERMINAL_INVERSE,
@@ -96,7 +96,7 @@ static void phase_close(struct terminal *w, enum terminal_phase which, double wo
   log_debug("terminal %s done", w->phases[which].name);
 }
 
-/* Factor S; its determinant is that of the pivots, ascending (N.13). */
+/* Factor S.  Its determinant is the product of its pivots, in ascending order of columns (N.13). */
 static int schur_factor(struct terminal *w)
 {
   struct terminal_result *r = w->r;
@@ -116,7 +116,8 @@ static int schur_factor(struct terminal *w)
   return OK;
 }
 
-/* Form S, report on it, factor it, and read the covariance from its inverse. */
+/* Form S, report on it and factor it.  If it is positive definite, read the covariance from its
+ * inverse. */
 static int schur_evaluate(struct terminal *w, struct joint_sums *sums)
 {
   double n = w->r->n_border;
@@ -204,7 +205,7 @@ static void ran_note(const struct terminal *w, struct terminal_ran *ran)
 int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_result *r,
                  struct phase *phases, struct terminal_ran *ran)
 {
-  /* After a failure it is not freed: a thread may still use it. */
+  /* After a failure w is not freed: a thread may still use it. */
   struct terminal *w = calloc(1, sizeof *w);
   memcpy(phases, phase_names, sizeof phase_names);
   *r = (struct terminal_result){0};

@@ -5,12 +5,14 @@
  *
  * Floor: terminal.  Knows no files: rows, atoms and supports come from sources.
  *
- * Read terminal.c first, then directions.c, rows.c (the pass over the rows), spectrum.c,
- * covariance.c or, when S is too large to form, slq.c.  layout.c has the memory, device.c opens the
- * device of rank 0, lapack.h is for the report.  model/joint.h has the system.  For one atom it is
- * the arrow system of refit/refit.h.  Here all atoms' borders are beside the codes of all rows,
- * which are eliminated row by row.  The determinant of the whole, computed by S, gives the Laplace
- * approximation of the evidence. */
+ * Read terminal.c first, then directions.c, rows.c (the pass over the rows), spectrum.c and
+ * covariance.c.  slq.c is for S that is too large to form.  layout.c counts the memory, device.c
+ * opens the device of rank 0, lapack.h is for the report.
+ *
+ * model/joint.h has the joint system.  Its unknowns are the codes of all rows and the borders of
+ * all atoms: an atom has d borders for each of its directions.  For one atom it is the arrow system
+ * of refit/refit.h.  The codes are eliminated row by row, which leaves S.  The determinant of the
+ * joint system, computed from the rows and S, gives the Laplace approximation of the evidence. */
 #ifndef TERMINAL_TERMINAL_H
 #define TERMINAL_TERMINAL_H
 
@@ -34,20 +36,20 @@ struct terminal_task {
   const struct support_source *supports;
   const real *mean; /* [p] subtracted from rows; NULL: none */
   real rho;
-  int nonnegative;       /* codes that are 0 are at their bound (N.17); d is 1 */
+  int nonnegative;       /* 1: codes that are 0 are at their bound (N.17), and d is 1 */
   struct identity named; /* the inputs that the codes were solved for, as far as known */
   idx top_s;             /* atoms per row */
-  idx directions;        /* most directions per atom */
+  idx directions;        /* largest number of directions of an atom */
   enum terminal_evidence evidence;
   enum terminal_spectrum spectrum;
   idx cross;      /* number of cross-atom pairs to list */
-  real weak;      /* eigenvalues up to this part of the largest are weak */
-  real duplicate; /* from this cosine on, atoms are near duplicates */
+  real weak;      /* an eigenvalue is weak if it is at most this part of the largest magnitude */
+  real duplicate; /* two atoms with at least this cosine are near duplicates */
   idx panel, threads;
   gidx workspace; /* bytes besides S */
   gidx present;   /* bytes of memory that the ranks of a machine may use */
   const char *variant;
-  const char *device, *kernels; /* as struct device_options; a CPU unless evidence is exact */
+  const char *device, *kernels; /* as struct device_options; EVIDENCE_SLQ always uses the CPU */
 };
 
 enum terminal_phase {

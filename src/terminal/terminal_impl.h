@@ -18,21 +18,21 @@ struct terminal {
   struct phase *phases;
   struct refit_task refit_task; /* for finding the directions */
   struct refit_state state;
-  struct terminal_rows rows; /* for rank 0's pass */
+  struct terminal_rows rows; /* on rank 0 */
   struct joint joint;
   float *atoms;   /* [k][d][p] */
-  idx *direction; /* [k + 1] */
+  idx *direction; /* [k + 1] the first direction of each atom */
   real *e;        /* [directions][p] */
-  idx longest;    /* atoms of the longest row */
-  /* Rank 0 computes all but the directions on this device, and S is in this dense work space of
-   * it. */
+  idx longest;    /* largest number of atoms of a row */
+  /* Rank 0 computes all but the directions on this device, which holds S; `dense` is the work space
+   * of operations on S. */
   struct device device;
   struct dense dense;
   struct buffer s; /* [border][schur_stride()] real, on the device side */
   struct arena inputs;
 };
 
-/* Even, for the sake of GPUs. */
+/* The stride of S: even, which is fastest on GPUs. */
 static inline gidx schur_stride(const struct terminal *w)
 {
   return w->r->n_border + w->r->n_border % 2;

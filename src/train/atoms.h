@@ -2,27 +2,29 @@
  * The part of a step that is divided by atoms: the gradients of the rank's own atoms, their move,
  * and the exchange of their weights.
  *
- * Floor: train, called by step.c alone.  Weights go to all ranks while GPUs compute: those of the
- * encoder while decoder atoms move, those of the decoder while the next batch is scored. */
+ * Floor: train, called by step.c, selection.c and widths.c.  GPUs compute while weights go to all
+ * ranks: the encoder is sent while the decoder's atoms move, the decoder while the next batch is
+ * scored. */
 #ifndef TRAIN_ATOMS_H
 #define TRAIN_ATOMS_H
 
 #include "train/step.h"
 
-/* The entries of these rows, in the form that operations of the device take. */
+/* The entries `l`, at most `most` per row, in the form that operations of the device take. */
 struct train_entries entries_of(const struct entry_lists *l, idx most);
 
-/* Set s->is_dead and s->any_dead.  The first function does so when the steps begin; the second
- * counts the rows of this batch, and updates s->idle, too.  Not collective, as all here except
- * encoder_begin(), decoder_begin() and moments_gather(). */
+/* Set s->is_dead and s->any_dead from s->idle.  atoms_begin_idle() is for the start of the steps;
+ * atoms_count_idle() first counts the rows of this batch in s->idle.  Not collective, as all here
+ * except encoder_begin(), decoder_begin() and moments_gather(). */
 int atoms_begin_idle(struct stepper *s);
 int atoms_count_idle(struct stepper *s);
 
-/* Set the gradients of own atoms to 0; then add what the entries of all rows contribute. */
+/* atoms_clear() sets the gradients of own atoms to 0.  atoms_gradients() adds what the live entries
+ * of all rows contribute, and with any_dead the dead entries, too. */
 int atoms_clear(struct stepper *s);
 int atoms_gradients(struct stepper *s, int any_dead);
 
-/* Move the encoder and bias of own atoms; or their decoder. */
+/* Move the encoder and bias of own atoms by Adam; or their rows of the decoder. */
 int atoms_move_encoder(struct stepper *s, const struct adam_rates *rates);
 int atoms_move_decoder(struct stepper *s, const struct adam_rates *rates);
 
@@ -33,7 +35,7 @@ int encoder_end(struct stepper *s);
 int decoder_begin(struct stepper *s);
 int decoder_end(struct stepper *s);
 
-/* Bring the moments of all atoms to the hosts.  The same status on every rank. */
+/* Bring the moments of all atoms to the hosts of all ranks.  The same status on every rank. */
 int moments_gather(struct stepper *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The windows of a pool are divided in order among the ranks.  Each rank reads its windows to their
- * positions in the pool, and gets the rest by an exchange between devices.  The device picks the
- * rows of a batch.  The order of the pool that is read ahead has a shuffle of its own. */
+ * positions in the pool, and gets the other windows by an exchange between devices.  The device
+ * picks the rows of a batch.  The pool that is read ahead has a struct shuffle of its own. */
 #include "train/batches.h"
 
 #include <stdio.h>
@@ -60,8 +60,9 @@ struct windows {
   int status[SHUFFLE_POOL];
 };
 
-/* Load window i.  Only the last window of all rows is shorter than others, so positions follow from
- * the windows before.  ERR_INPUT: a value is not finite. */
+/* Load window i.  The last window of the file may be shorter than others, and may be anywhere in
+ * the pool.  So the position of window i is a sum over the windows in front of it.  ERR_INPUT: a
+ * value is not finite. */
 static int window_load(const struct windows *all, gidx i)
 {
   const struct batches *b = all->b;
@@ -82,7 +83,7 @@ static void window_run(void *self, gidx i)
   status_clear(); /* of this thread */
 }
 
-/* Count the rows of the next pool that each rank reads, and where this rank's begin. */
+/* Set b->counts and b->first for the next pool. */
 static void shares_count(struct batches *b)
 {
   const struct shuffle *s = &b->ahead;
@@ -111,8 +112,8 @@ static void windows_find(struct batches *b, gidx *count)
   shares_count(b);
 }
 
-/* The thread: read this rank's windows to their positions.  A window that failed is read again
- * here, so that the message is that of the first one in the pool. */
+/* The thread: read this rank's windows to their positions.  If windows failed, the first of them in
+ * the pool is read again here, to make its message. */
 static int windows_read(void *self)
 {
   struct batches *b = self;
@@ -133,7 +134,7 @@ static int windows_read(void *self)
   return OK;
 }
 
-/* Begin to read the pool with this position. */
+/* Begin to read the pool with position `row` of the epoch. */
 static int ahead_begin(struct batches *b, gidx epoch, gidx row)
 {
   b->ahead_epoch = epoch;
@@ -144,7 +145,7 @@ static int ahead_begin(struct batches *b, gidx epoch, gidx row)
   return OK;
 }
 
-/* Make the pool with this position the current one, on the devices of all ranks. */
+/* Make the pool with position `row` of the epoch the current one, on the devices of all ranks. */
 static int pool_take(struct batches *b, gidx epoch, gidx row)
 {
   const struct shuffle shuffle = b->shuffle;
@@ -201,8 +202,8 @@ static int rows_differ(const float *x, gidx n, idx p, const float *row)
   return i < n;
 }
 
-/* *sum <- the hash terms of all ranks; fails if all rows are equal.  b->next has this rank's first
- * row; varies: its other rows differ from that. */
+/* *sum, this rank's hash terms, becomes the sum of all ranks' terms.  ERR_INPUT if all rows are
+ * equal.  b->next has this rank's first row; varies: another row of this rank differs from it. */
 static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
 {
   idx p = b->rows->p;
@@ -218,8 +219,8 @@ static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
   return OK;
 }
 
-/* Find the hash terms of own rows, and whether any differs from the first, which is kept in
- * b->next. */
+/* *terms <- the hash terms of own rows; *varies <- 1 if a row differs from the first own row, which
+ * is kept in b->next. */
 static int partition_hash(struct batches *b, struct row_reader *r, gidx first, gidx count,
                           uint64_t *terms, int *varies)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The rows of training, batch after batch, in the order of (N.43).  Rows are read in windows, runs
- * of consecutive rows.  A pool is some shuffled windows, from which batches are taken.
+ * of consecutive rows.  A pool has up to SHUFFLE_POOL windows, which lie anywhere in the file.  The
+ * rows of a pool are shuffled, and batches are taken from it.
  *
  * Floor: train.  Every rank reads its share of a pool; its device has the whole pool.
  *
@@ -28,9 +29,9 @@ struct batches {
   struct buffer pool, next; /* [SHUFFLE_ROWS][p]; next.host has this rank's windows at their
                              * positions */
   idx *counts;              /* [size] rows of the next pool that each rank reads */
-  gidx first;               /* position of this rank's first row in it */
-  idx window;               /* its first window */
-  gidx key;                 /* first row of a window that could not be read */
+  gidx first;               /* position of this rank's first row in the next pool */
+  idx window;               /* this rank's first window in the next pool */
+  gidx key;                 /* first row of the window that could not be read */
   int is_ahead, is_busy;    /* reading of `next` has begun; the thread is reading */
   int status;               /* of the reading, once is_busy is 0 */
   char why[1024];
@@ -48,7 +49,7 @@ void batches_close(struct batches *b);
 void batches_rest(struct batches *b);
 
 /* x[count][p] on the device of every rank <- the rows at positions first .. first + count - 1 of an
- * epoch, centred and scaled.  ERR_INPUT names the lowest row that is not finite.  Collective. */
+ * epoch, centred and scaled.  ERR_INPUT names a row that is not finite.  Collective. */
 int batches_take(struct batches *b, gidx epoch, gidx first, idx count, struct buffer *x);
 
 /* Read and check all rows; *hash <- their hash (model/identity.h).  ERR_INPUT also if all rows are

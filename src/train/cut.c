@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* *tied <- how many own scores equal the cut. */
+/* *tied <- the number of own scores that equal the cut; 0 if all positive scores are codes. */
 static int cut_find(const struct cut_task *t, struct batch_cut *cut, gidx *tied)
 {
   gidx own[BATCH_BINS] = {0}, all[BATCH_BINS];

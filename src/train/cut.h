@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The cut of a batch (N.46), the least score that is a code, when ranks divide the rows.  Ranks add
- * up how many scores have each value of a digit, digit by digit.  Of the scores that equal the cut,
- * lower ranks, which have lower rows, take theirs first.
+ * The cut of a batch (N.46), whose rows ranks divide: the smallest score of the batch that is a
+ * code.  It is found digit by digit (model/batch_cut.h): ranks add up their counts of scores for
+ * each value of a digit.  Perhaps not all scores that equal the cut are codes.  Then those of lower
+ * ranks come first, since lower ranks have lower rows.
  *
  * Floor: train. */
 #ifndef TRAIN_CUT_H
@@ -18,8 +19,8 @@ struct cut_task {
   gidx *all; /* [size] work space */
 };
 
-/* *cut, set by batch_cut_begin(), becomes the cut of all ranks' scores.  *ties <- how many of own
- * scores that equal it are codes.  Collective; the same status on every rank. */
+/* *cut, set by batch_cut_begin(), becomes the cut of the scores of all ranks.  *ties <- the number
+ * of own scores that equal the cut and are codes.  Collective; the same status on every rank. */
 int cut_agree(const struct cut_task *task, struct batch_cut *cut, gidx *ties);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays are first allocated dry, to count them: before a training, and for its forecast. */
+ * Dry allocations only count bytes.  They come first in a training, and are all of its forecast. */
 #include "train/forecast.h"
 
 #include <math.h>
@@ -98,7 +98,7 @@ static struct device_options device_options_of(const struct train *j, const char
                                  .kernels = t->kernels};
 }
 
-/* The memory of the steps on a device of this kind. */
+/* The memory of the steps and of their pools of rows, on a device of this kind. */
 static int stepper_count(struct train *j, const char *kind, gidx *host, gidx *gpu)
 {
   struct device dry;
@@ -146,14 +146,15 @@ static int memory_check(struct train *j)
   return OK;
 }
 
-/* The kind of device that is wanted: only GPUs have matrix units. */
+/* The kind of device that is wanted.  Only GPUs have matrix units, so with a precision other than
+ * f32 `auto` means a GPU. */
 static const char *kind_of(const struct train_task *t)
 {
   int is_auto = strcmp(t->device, "auto") == 0;
   return is_auto && t->precision != PRECISION_F32 ? "cuda" : t->device;
 }
 
-/* Open the device if the steps fit there. */
+/* Open the device.  If `auto` chose a GPU and the steps do not fit there, open the CPU. */
 static int device_start(struct train *j)
 {
   const struct train_task *t = j->task;

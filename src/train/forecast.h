@@ -10,8 +10,8 @@
 /* Bytes of a rank; all are held at the same time. */
 struct train_memory {
   gidx weights;  /* all weights with their moments, on every rank */
-  gidx rows;     /* pools of rows, and held-out rows */
-  gidx steps;    /* host memory of the steps */
+  gidx rows;     /* held-out rows, and arrays for the order of rows */
+  gidx steps;    /* host memory of the steps and of their pools of rows */
   gidx evaluate; /* what evaluating held-out rows takes in addition */
   gidx beside;   /* task->beside */
   gidx gpu;      /* GPU memory; 0: no GPU is used */
@@ -19,9 +19,9 @@ struct train_memory {
 };
 
 struct train_forecast {
-  gidx fitted, held;     /* rows that are fitted, and that are held out */
+  gidx fitted, held;     /* numbers of fitted and of held-out rows */
   gidx steps, every;     /* number of steps; steps between two lines */
-  double scores;         /* multiply-adds of scores in all steps, all ranks together */
+  double scores;         /* multiply-adds of scores in all steps, of all ranks, about */
   struct train_memory m; /* of rank 0, which takes the most */
 };
 

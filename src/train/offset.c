@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The gradient of the offset (N.48): the sum of the errors of all rows, minus each atom's encoder
- * vector times the gradient of its bias.  The gradients of the biases are gathered from the ranks
- * that own the atoms. */
+ * The gradient of the offset (N.48) is the sum of the errors of all rows, minus a sum over atoms:
+ * of the atom's encoder vector times the gradient of its bias.  The gradients of the biases are
+ * gathered from the ranks that own the atoms. */
 #include "train/offset.h"
 
 #include "base/num.h"

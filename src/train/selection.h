@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes that are chosen over all rows of a batch, on all ranks (N.46).
+ * The choice of codes among the scores of a whole batch, whose rows ranks divide (N.46).
  *
  * Floor: train, called by step.c alone. */
 #ifndef TRAIN_SELECTION_H
@@ -8,8 +8,9 @@
 #include "device/train.h"
 #include "train/step.h"
 
-/* Score own rows (not collective).  Then choose the entries of the whole batch, with any_dead those
- * of dead atoms, too, and update the state's threshold (collective). */
+/* selection_scores() scores own rows; not collective.  selection_run() then chooses the codes of
+ * the whole batch, and with any_dead also the dead entries.  It updates the state's threshold;
+ * collective. */
 int selection_scores(struct stepper *s, int any_dead);
 int selection_run(struct stepper *s, int any_dead);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * First the rows of a batch are divided among the ranks, until each row has its codes and error;
- * then the atoms are.  Codes and errors go to all ranks in between, so that one rank makes the
- * whole gradient of an atom, in the order of rows.
+ * First ranks divide the rows of a batch: a rank finds the codes and errors of its rows.  Codes and
+ * errors then go to all ranks.  Last, ranks divide the atoms: one rank makes the whole gradient of
+ * an atom, as a sum in the order of rows.
  *
- * Arrays are on devices, and exchanged between them, by NCCL if it joins them.  Hosts exchange how
- * many codes each row has. */
+ * Arrays are on devices, which exchange them, by NCCL if it joins them.  Hosts exchange the squares
+ * and numbers of codes of each row (struct row_known). */
 #include "train/step.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ static int rows_open(struct stepper *s, gidx own)
   return buffer_alloc(dev, &s->squares, 2 * batch * (gidx)sizeof(real));
 }
 
-/* Allocate what is known of all atoms, and the sorted entries of own atoms. */
+/* Allocate the arrays about all atoms, the sorted entries of own atoms, and work space. */
 static int atoms_open(struct stepper *s, gidx own)
 {
   struct device *dev = s->device;
@@ -93,7 +93,7 @@ static int weights_open(struct stepper *s)
   return OK;
 }
 
-/* Set how many entries there may be. */
+/* Set the numbers of blocks and the largest numbers of entries. */
 static void entries_count(struct stepper *s, gidx own)
 {
   const struct train_sizes *z = s->sizes;
@@ -213,7 +213,7 @@ static int rows_choose(struct stepper *s, int any_dead)
   return OK;
 }
 
-/* Find the errors that codes leave of own rows, and those that dead atoms would leave of these. */
+/* Find the errors of own rows, and what remains of these errors if dead atoms describe them. */
 static int rows_decode(struct stepper *s, int any_dead)
 {
   struct triad_lists lists;
@@ -248,7 +248,7 @@ static int starts_get(struct stepper *s, const struct entry_rows *e)
   return device_get(s->device, &e->own.start, 0, (s->own + 1) * (gidx)sizeof(gidx));
 }
 
-/* Collect on the host what is known of own rows. */
+/* Fill s->known for own rows. */
 static int rows_get(struct stepper *s, int any_dead)
 {
   struct row_known *own = s->known + s->first;
@@ -277,7 +277,7 @@ static void rows_counts(struct stepper *s)
   }
 }
 
-/* many <- the entries of each rank's rows. */
+/* many <- the number of entries of each rank's rows. */
 static int entries_counts(struct stepper *s, const gidx *start)
 {
   gidx first, count;
@@ -288,7 +288,7 @@ static int entries_counts(struct stepper *s, const gidx *start)
   return OK;
 }
 
-/* Send what is known of own rows to all; *error <- the batch's error.  Update the state's sums. */
+/* Gather s->known from all ranks; *error <- the batch's error.  Update the state's sums. */
 static int rows_exchange(struct stepper *s, gidx t, real *error)
 {
   real size = 0;
@@ -306,7 +306,7 @@ static int rows_exchange(struct stepper *s, gidx t, real *error)
   return OK;
 }
 
-/* Begin to send the entries and errors of own rows to all ranks; is_dead: those of dead atoms. */
+/* Begin to send the entries e and errors of own rows to all ranks; is_dead: e is s->dead. */
 static int entries_exchange(struct stepper *s, struct entry_rows *e, int is_dead, gidx *turn)
 {
   size_t row = (size_t)(e->blocks * s->sizes->p * ITEM);
@@ -341,8 +341,8 @@ static int weights_wait(struct stepper *s, int (*end)(struct stepper *s))
   return OK;
 }
 
-/* Score own rows, and choose their codes if each row has the same number.  any_dead is the same on
- * every rank. */
+/* Score own rows.  Choose their codes, too, unless codes are chosen in the whole batch (N.46).
+ * any_dead is the same on every rank. */
 static int rows_score(struct stepper *s, int any_dead)
 {
   TRY(weights_wait(s, encoder_end));
@@ -372,7 +372,7 @@ static int dead_describe(struct stepper *s, real error)
   return OK;
 }
 
-/* Send codes and errors to all ranks; meanwhile set up the gradients. */
+/* Send codes and errors to all ranks; meanwhile set the gradients to 0. */
 static int rows_allgather(struct stepper *s, int any_dead, real error)
 {
   struct comm *c = s->c;
@@ -404,8 +404,8 @@ static int atoms_learn(struct stepper *s, int any_dead)
   return OK;
 }
 
-/* Move own atoms, the encoder first: it may be sent before the decoder has moved.  The phase of
- * moves is not ended here. */
+/* Move own atoms, the encoder first: it may be sent before the decoder has moved.  atoms_step()
+ * ends the phase TRAIN_MOVE. */
 static int atoms_move(struct stepper *s, const struct adam_rates *rates)
 {
   phase_begin(&s->phases[TRAIN_MOVE]);
@@ -414,9 +414,9 @@ static int atoms_move(struct stepper *s, const struct adam_rates *rates)
   return s->sizes->is_fixed ? OK : atoms_move_decoder(s, rates);
 }
 
-/* Send the encoder to all ranks while the decoder moves, and the decoder while the next batch is
- * scored.  Exchanges wait for the moves before them.  The host does not wait, and learns at the end
- * whether one failed. */
+/* Move own atoms and send them: the encoder while the decoder moves, the decoder while the next
+ * batch is scored.  An exchange starts when its weights have moved.  The host does not wait for the
+ * exchanges: encoder_end() and decoder_end() return their failures. */
 static int atoms_step(struct stepper *s, int any_dead, const struct adam_rates *rates)
 {
   struct comm *c = s->c;

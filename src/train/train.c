@@ -28,7 +28,7 @@ int train_rows_split(const struct train_task *t, struct row_split *split, struct
   return OK;
 }
 
-/* Check that a batch can have so many codes. */
+/* Check l0: a row has at most K codes, and a batch has at least one. */
 static int selection_check(const struct train_task *t)
 {
   real l0 = t->sizes.l0;
@@ -52,7 +52,8 @@ int train_task_check(const struct train_task *t)
   return OK;
 }
 
-/* Set the mean: that of the given atoms, or of the rows. */
+/* Set the mean: of the earlier run, of the given atoms or of the rows; NULL: rows are not
+ * centred. */
 static int mean_find(struct train *j)
 {
   const struct train_task *t = j->task;
@@ -90,7 +91,8 @@ static int atoms_start(struct train *j)
   return OK;
 }
 
-/* Find how the matrix units of the ranks add, if they make the scores: all must add alike. */
+/* If matrix units make the scores, find how they add products.  All ranks' units must add in the
+ * same way. */
 static int unit_find(struct train *j)
 {
   enum precision precision = j->task->precision;
@@ -107,7 +109,7 @@ static int unit_find(struct train *j)
                                               precision_name(precision)));
 }
 
-/* Resume from what an earlier run left. */
+/* Take over the point that an earlier run saved. */
 static int start_take(struct train *j)
 {
   const struct train_point *s = j->task->start;
@@ -147,8 +149,8 @@ static int start_take(struct train *j)
   return OK;
 }
 
-/* Check that all weights are finite: a score that is not finite would be no code, and stay
- * unseen. */
+/* Check that all weights are finite.  The error of a step does not always show it: a score that is
+ * NaN is never a code. */
 static int weights_check(const struct train *j)
 {
   for (int i = 0; i < TRAIN_ARRAYS; i++) {
@@ -162,8 +164,8 @@ static int weights_check(const struct train *j)
   return OK;
 }
 
-/* The mean and the offset together, as they are subtracted from rows; the offset is of scaled
- * rows. */
+/* described <- mean plus offset, as subtracted from rows that are not scaled.  The state's offset
+ * is for scaled rows. */
 static void offset_describe(struct train *j)
 {
   for (idx c = 0; c < j->sizes.p && j->sizes.learns_offset; c++)
@@ -234,15 +236,15 @@ static int step_run(struct train *j)
   return OK;
 }
 
-/* Rows that so many steps have taken; an epoch takes each row once. */
+/* The number of rows that the first `steps` steps take; an epoch takes each row once. */
 static gidx rows_taken(const struct train *j, gidx steps)
 {
   gidx of_epoch = imin(steps % j->steps_each * j->task->batch, j->fitted.n);
   return steps / j->steps_each * j->fitted.n + of_epoch;
 }
 
-/* A run that stops leaves its line to the next run, since evaluating held-out rows may take
- * long. */
+/* Is a line due at this step?  A run that stops here does not add the line, since evaluating
+ * held-out rows may take long.  The run that resumes adds it. */
 static int line_is_due(const struct train *j)
 {
   int is_there = j->lines[j->count - 1].step == j->step;
@@ -291,7 +293,7 @@ static int state_open(struct train *j)
 {
   const struct train_task *t = j->task;
   TRY(unit_find(j));
-  /* On a GPU this takes memory that the steps of all ranks have left. */
+  /* On a GPU this takes memory that the steps of all ranks have left free. */
   TRY(comm_agree(j->c, train_validation_open(&j->validation, j->device.kind)));
   j->result->phases[TRAIN_JUDGE].device = j->validation.device.kind;
   TRY(batches_hash(&j->batches, &j->rows_hash));

@@ -13,7 +13,7 @@
 #include "train/step.h"
 #include "train/train.h"
 
-/* Numbers that follow from the task, the device, and all arrays. */
+/* The task, the numbers that follow from it, the device, and all arrays. */
 struct train {
   const struct train_task *task;
   struct comm *c;
@@ -24,7 +24,7 @@ struct train {
   struct train_sizes sizes;
   gidx steps, steps_each, every, step;
   real *mean;      /* [p]; NULL: rows are not centred */
-  real *described; /* [p] mean and learned offset together; without one, the mean */
+  real *described; /* [p] mean plus learned offset; the same as mean if no offset is learned */
   struct batches batches;
   struct stepper stepper;
   struct train_validation validation;

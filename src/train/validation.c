@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are read once and stay on the device, which gets the encoder's matrix for each evaluation.
- * The codes it finds are copied back, and their quality is computed on the CPU. */
+ * Rows stay on the device, which gets the encoder's matrix for each evaluation.  The codes are
+ * copied back from the device, and their quality is computed on the CPU. */
 #include "train/validation.h"
 
 #include <math.h>

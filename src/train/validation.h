@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * How well an encoder and its dictionary explain held-out rows: the figures of `encode --encoder`
- * (N.24), by the same operation of a device.
+ * (N.24), computed by the same device operation.
  *
  * Floor: train.  Each rank holds its sum blocks of the rows (base/sums.h), as in a fit. */
 #ifndef TRAIN_VALIDATION_H
@@ -17,7 +17,7 @@ struct train_validation {
   struct comm *c;                /* borrowed, as rows is */
   const struct row_source *rows; /* the held-out rows of all ranks; rows->n = 0: none */
   idx k, p, s;
-  int has_threshold; /* codes are the scores above the state's threshold; 0: s per row */
+  int has_threshold; /* 1: codes are the scores above the state's threshold; 0: s per row */
   int threads;
   const char *variant, *kernels; /* struct device_options */
   gidx first;                    /* first row of this rank */
@@ -30,8 +30,8 @@ struct train_validation {
   struct entry_list found;
   struct device device; /* holds the encoder's matrix while it finds codes */
   struct device host;   /* a CPU for qualities, if the device is a GPU */
-  struct buffer own;    /* around x */
-  real tss;             /* rank 0 */
+  struct buffer own;    /* wraps x */
+  real tss;             /* total sum of squares; rank 0 */
   real l0;              /* mean codes per row in the last evaluation, on every rank */
   uint64_t hash;        /* of all held-out rows (model/identity.h); 0: none */
 };
@@ -39,22 +39,22 @@ struct train_validation {
 /* Set c, rows, k, p, s, has_threshold, threads, variant and kernels first.  Arrays live in the
  * arena; a dry arena only counts them. */
 int train_validation_alloc(struct train_validation *v, struct arena *arena);
-/* Host memory, about, that evaluating on a device of this kind takes besides the arrays. */
+/* About how much host memory the evaluation on a device of this kind takes besides the arrays. */
 gidx train_validation_beside(const struct train_validation *v, const char *kind);
 
-/* Open a device of this kind.  If a GPU has too little memory left by the training, a CPU is
- * opened, and the log says so.  Not collective.  train_validation_close() is safe on a zeroed
+/* Open a device of this kind.  If the training leaves too little memory on a GPU, a CPU is opened
+ * instead, and the log says so.  Not collective.  train_validation_close() is safe on a zeroed
  * struct. */
 int train_validation_open(struct train_validation *v, const char *kind);
 void train_validation_close(struct train_validation *v);
 
-/* Read the rows and subtract mean[p] unless it is NULL.  ERR_INPUT also if the rows do not vary.
+/* Read the rows and subtract mean[p]; NULL: none.  ERR_INPUT also if all rows are equal.
  * Collective; the same status on every rank. */
 int train_validation_read(struct train_validation *v, const real *mean);
 
 /* *explained, on every rank <- the explained variance of the rows; NaN if there are no rows, a
- * score is not finite, or the state has no threshold yet.  The state is that of rows times 2^scale.
- * Collective; the same status on every rank. */
+ * score is not finite, or codes need a threshold and the state has none yet.  Also sets v->l0.  The
+ * state is for rows times 2^scale.  Collective; the same status on every rank. */
 int train_validation_run(struct train_validation *v, const struct train_state *state, int scale,
                          real *explained);
 

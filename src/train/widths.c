@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The entries of a row ascend by atom, so the entries of a block are neighbours.  The list of a row
- * becomes one list per block by giving only where each begins.  An atom learns from the errors of
- * its own block alone. */
+ * The entries of a row ascend by atom, so the entries of a block are neighbours.  Finding where
+ * each block begins is enough to split a row's list into one list per block.  An atom learns from
+ * the errors of its own block alone. */
 #include "train/widths.h"
 
 #include "base/num.h"
