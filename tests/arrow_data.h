@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrow systems for tests: random ones, with a chosen kind of trouble. */
+ * Random arrow systems for tests, healthy or with a chosen kind of trouble. */
 #ifndef TESTS_ARROW_DATA_H
 #define TESTS_ARROW_DATA_H
 
@@ -10,8 +10,12 @@
 #include "base/rng.h"
 #include "device/arrow.h"
 
-/* Kinds: 0 healthy; 1 one or two rows are not positive definite; 2 the border is not; 3 an entry is
- * not finite; 4 an entry above a diagonal is not finite, which nobody reads. */
+/* Kinds of trouble:
+ *   0  none
+ *   1  one or two row blocks are not positive definite
+ *   2  the border is not positive definite
+ *   3  an entry is not finite
+ *   4  an entry above a diagonal is not finite; solvers read only lower triangles */
 enum { STREAM_TEST = 900 };
 
 static real *reals_make(gidx count, uint64_t seed, uint64_t part)
@@ -45,7 +49,8 @@ static void trouble_make(struct arrow_system *s, uint64_t seed, int kind)
   if (kind == 4 && k > 1) c[k] = INFINITY;
 }
 
-/* A random system; its blocks are diagonally dominant. */
+/* A random system with trouble of this kind.  Without trouble its blocks are diagonally
+ * dominant. */
 __attribute__((unused)) static struct arrow_item item_make(idx d, idx k, gidx n, int number,
                                                            int kind)
 {
@@ -93,7 +98,7 @@ __attribute__((unused)) static void item_free(struct arrow_item *item)
   free((real *)item->system.g_b);
 }
 
-/* The same system, with room of its own for the steps. */
+/* The same system, with its own arrays for the steps. */
 __attribute__((unused)) static struct arrow_item item_copy(const struct arrow_item *item)
 {
   struct arrow_item copy = *item;
@@ -112,7 +117,7 @@ __attribute__((unused)) static struct arrow_item item_reference(const struct arr
   return out;
 }
 
-/* A sum of terms beside the sum of their sizes. */
+/* A sum of terms, and the sum of their absolute values. */
 struct residual {
   long double left, size;
 };
@@ -129,8 +134,8 @@ static void residual_worst(const struct residual *r, real *worst)
 }
 
 /* The componentwise backward error of Oettli and Prager: the largest |A x - r|_i / (|A| |x| +
- * |r|)_i over all rows of the system, ridges included.  Steps are taken off by `off` of themselves,
- * up and down in turn: 0, or what the error has to notice. */
+ * |r|)_i over all rows i of the system, ridges included.  With off > 0 the steps are first
+ * multiplied by 1 - off and 1 + off in turn, a fault that the error has to show. */
 __attribute__((unused)) static real item_backward(const struct arrow_item *item,
                                                   const struct arrow_options *o, real off)
 {

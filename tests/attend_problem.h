@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Queries over keys and values of many streams, plain and in paged pools, for tests of GPUs. */
+ * Problems of attention for tests of GPUs: queries, keys and values of many streams.  Keys and
+ * values of a stream are contiguous (PLAIN), or in blocks of a paged pool. */
 #ifndef TESTS_ATTEND_PROBLEM_H
 #define TESTS_ATTEND_PROBLEM_H
 
@@ -11,6 +12,9 @@
 #include "device/attention.h"
 #include "device_how.h"
 
+/* Blocks of a pool are in order (IDENTITY) or in random order (PERMUTED).  SHARED: whole blocks at
+ * the beginning of all streams are those of the first stream.  SWAPPED: two entries of the table
+ * are exchanged, so that a result has to differ. */
 enum layout { PLAIN, IDENTITY, PERMUTED, SHARED, SWAPPED };
 static const char *const layout_names[] = {"plain", "identity", "permuted", "shared", "swapped"};
 static const char *const type_names[] = {"f32", "f16", "bf16"};
@@ -24,17 +28,18 @@ struct shape {
   enum attend_type type;
   enum layout layout;
   idx size;   /* cells of a block */
-  int bad;    /* some of k and v are not finite, or as large as can be */
-  float big;  /* values of q are so much larger; 0: 1 */
-  int coarse; /* k and v are 1 and -1 */
+  int bad;    /* not 0: some of k and v are huge (3e38); WITH_NAN: or not finite */
+  float big;  /* factor of the values of q; 0 stands for 1 */
+  int coarse; /* 1: all values of k and v are 1 or -1 */
 };
 
 struct problem {
   struct shape z;
-  gidx start[MAX_STREAMS + 1], first[MAX_STREAMS + 1]; /* of queries, of positions */
+  /* First query, and first position, of each stream. */
+  gidx start[MAX_STREAMS + 1], first[MAX_STREAMS + 1];
   gidx at[MAX_STREAMS], cell[MAX_STREAMS];
-  float *q, *k, *v; /* k, v: by positions, as the type has them */
-  void *store[2];   /* k, v: by cells */
+  float *q, *k, *v; /* k, v: by position, rounded to the type */
+  void *store[2];   /* k, v: by cell of the pool, in the type */
   idx *table;
   gidx width, cells;
   struct buffer sides[5]; /* q, k, v, rows, lse */
@@ -42,7 +47,7 @@ struct problem {
 
 static _Thread_local uint64_t draws;
 
-/* Uniform in +-1. */
+/* A random number, uniform in -1 .. 1. */
 static float draw(void)
 {
   draws = draws * 6364136223846793005u + 1442695040888963407u;
@@ -55,7 +60,7 @@ static idx draw_below(idx n)
   return (idx)((draws >> 33) % (uint64_t)n);
 }
 
-/* The value that a type has for one. */
+/* x rounded to a type: to nearest for f16, towards 0 for bf16. */
 static float value_of(enum attend_type type, float x)
 {
   uint16_t bits;
@@ -83,7 +88,7 @@ static float *floats_make(gidx count, enum attend_type type, float size)
   return out;
 }
 
-/* Some values become what arithmetic has to carry on or to be stopped by. */
+/* Replace some values by huge ones; WITH_NAN: also by NaN and infinities. */
 static void floats_spoil(float *x, gidx count, int bad)
 {
   static const float values[] = {NAN, INFINITY, -INFINITY, 3e38f};
@@ -91,7 +96,7 @@ static void floats_spoil(float *x, gidx count, int bad)
     x[draw_below((idx)imin(count, 1 << 20))] = bad & WITH_NAN ? values[i % 4] : values[3];
 }
 
-/* Positions of each stream; with SHARED streams begin with the same values. */
+/* Draw q, k and v.  With SHARED all streams begin with the values of the first stream. */
 static void values_make(struct problem *p)
 {
   const struct shape *z = &p->z;
@@ -109,7 +114,8 @@ static void values_make(struct problem *p)
   }
 }
 
-/* Blocks in a random order, or as they come; some are spare. */
+/* Assign blocks of the pool to the streams, in order (IDENTITY) or in random order.  Except with
+ * IDENTITY the pool has blocks that no stream uses. */
 static void table_make(struct problem *p)
 {
   const struct shape *z = &p->z;
@@ -148,7 +154,7 @@ static gidx cell_of(const struct problem *p, int s, gidx j)
   return (gidx)p->table[s * p->width + j / p->z.size] * p->z.size + j % p->z.size;
 }
 
-/* Cells as a pool has them: every bit is 1, a NaN, where there is no position. */
+/* Store k and v by cell.  In cells without a position every bit is 1, a NaN. */
 static void cells_make(struct problem *p)
 {
   const struct shape *z = &p->z;
@@ -225,7 +231,7 @@ static struct attend_job job_of(const struct problem *p)
                              .lse = &p->sides[4]};
 }
 
-/* The sides <- buffers with q, k and v, and with ones in the results. */
+/* Make the buffers on the device: q, k and v, and results in which every bit is 1. */
 static int sides_make(struct device *dev, struct problem *p, const struct attend *w)
 {
   const gidx bytes[] = {w->q, w->k, w->v, w->rows, w->lse};

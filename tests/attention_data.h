@@ -23,7 +23,7 @@ static float *normal_floats(gidx count, uint64_t stream, float size)
   return out;
 }
 
-/* Values of q and k are of this size. */
+/* size: standard deviation of q and k. */
 static struct sequence sequence_make(struct attention a, gidx n_q, gidx n_kv, float size)
 {
   if (a.scale == 0) a.scale = 1 / sqrt(a.d);
@@ -52,7 +52,7 @@ static void sequence_seen(const struct sequence *s, gidx i, gidx *from, gidx *en
   attention_seen(&s->a, i + s->n_kv - s->n_q, s->n_kv, from, end);
 }
 
-/* The reference of a query and head, from these cells. */
+/* The reference's result for query i and a head, from these cells. */
 static void sequence_row(const struct sequence *s, const struct attention_cells *cells, gidx i,
                          idx head, float *out, float *lse)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a coder on any device is checked with: dictionaries one after another, two sets of rows, in
- * rounds, against the references of routing, codes, residuals and quality; and the nearest atoms of
- * the dictionaries themselves.
+ * Checks of a coder on any device against the references of routing, codes, residuals and quality.
+ * Two dictionaries are used one after another, for two sets of rows, in rounds.  The nearest other
+ * atom of each atom of a dictionary is checked, too.
  *
- * The references answer once for all devices. */
+ * The references run once for all devices. */
 #ifndef TESTS_DEVICE_CODER_H
 #define TESTS_DEVICE_CODER_H
 
@@ -16,21 +16,21 @@
 #include "model/codes.h"
 #include "refit/sparse_coder.h"
 
-static struct comm *sharing; /* all ranks, which share the work; NULL: one rank does it */
+static struct comm *sharing; /* all ranks, which share the work; NULL: one rank does all work */
 
 enum { TABLES = 2 };
 
-/* What the references say by one of the dictionaries. */
+/* The references' results for one dictionary. */
 struct coded_answer {
   idx *atoms;
   float *score, *codes;
   struct row_quality *quality;
 };
 
-/* Rows, and what a coder makes of them. */
+/* A set of rows, and a coder's results for it. */
 struct coded_case {
   idx n;
-  float *x, *in; /* in: what the present round routes */
+  float *x, *in; /* the rows; what the current round routes: rows, then residuals */
   idx *atoms;
   float *score;
   struct coded_answer want[TABLES];
@@ -42,7 +42,7 @@ struct coder_case {
   struct arena arena;
   float *tables[TABLES]; /* [k][d][p] dictionaries */
   struct coded_case sets[2];
-  struct entry *near[TABLES]; /* [k] of each atom, d = 1, another */
+  struct entry *near[TABLES]; /* [k] the nearest other atom of each atom, if d = 1 */
   struct entry *list;
   idx *atom_of;
   const float **vector;
@@ -67,7 +67,8 @@ static int set_alloc(struct coder_case *t, struct coded_case *s)
   return OK;
 }
 
-/* Some rows are zeros, and some so small or large that squares of scores are out of range. */
+/* The factor of a row.  Some rows are 0, and some are so small or large that squares of their
+ * scores underflow or overflow. */
 static float row_unit(gidx row)
 {
   return row % 7 == 5 ? 0 : row % 7 == 3 ? 0x1p-90f : row % 7 == 2 ? 0x1p70f : 1;
@@ -97,7 +98,8 @@ static int case_alloc(struct coder_case *t)
   return OK;
 }
 
-/* Codes of the first `now` atoms of a row by a dictionary; in[row] <- the residual. */
+/* Codes of a row for the first `now` atoms of its support; s->in <- the residual of the row.  After
+ * the last round also its quality. */
 static void row_answer(struct coder_case *t, struct coded_case *s, int which, real rho, idx row,
                        idx now)
 {
@@ -149,7 +151,7 @@ static void set_answer(struct coder_case *t, struct coded_case *s, int which, re
   }
 }
 
-/* The nearest other atom of each atom of a dictionary, d = 1. */
+/* Find the nearest other atom of each atom of a dictionary by the reference; d = 1. */
 static void near_answer(struct coder_case *t, int which)
 {
   const struct sparse_coder_shape *c = &t->shape;
@@ -191,7 +193,7 @@ static int set_equal(const struct coder_case *t, const struct coded_case *s, int
          !memcmp(s->coded.quality.host, want->quality, (size_t)s->n * sizeof *want->quality);
 }
 
-/* The nearest other atom of each atom from `first` on, d = 1. */
+/* Compare the nearest other atoms of the atoms from `first` on; d = 1. */
 static int nearest_check(const struct coder_case *t, struct sparse_coder *w, int which, idx first,
                          int *wrong)
 {
@@ -212,7 +214,7 @@ static int nearest_check(const struct coder_case *t, struct sparse_coder *w, int
   return OK;
 }
 
-/* Is what was allocated for both sets what a dry device counts, beside the dictionary? */
+/* Does a dry device count the memory that was allocated for both sets and for the dictionary? */
 static int plan_check(const struct coder_case *t, const struct sparse_coder *w, int *wrong)
 {
   const struct sparse_coder_shape *c = &t->shape;
@@ -223,7 +225,7 @@ static int plan_check(const struct coder_case *t, const struct sparse_coder *w, 
   return OK;
 }
 
-/* Both dictionaries in turn, the first once more. */
+/* Code both sets with the first dictionary, with the second, and with the first again. */
 static int case_run(struct coder_case *t, struct sparse_coder *w, int *wrong)
 {
   TRY(sparse_coder_open(w, &t->shape));
@@ -280,7 +282,8 @@ static void check_coder(const struct how *hows, int count, struct sparse_coder_s
   arena_free(&t.arena);
 }
 
-/* Shapes with one piece and several, rounds that begin with nothing, no rows. */
+/* Shapes with one piece of rows and several, one round and several, one atom, and a set without
+ * rows. */
 __attribute__((unused)) static void check_coders(const struct how *hows, int count)
 {
   idx many = is_small() ? 40 : 1500, atoms = is_small() ? 600 : 2100;

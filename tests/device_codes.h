@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What codes, residuals and quality on any device are checked with, against the references: from
- * scratch and in rounds that append atoms, dropped vectors included. */
+ * Checks of codes, residuals and quality on any device against the references: in one step, and in
+ * rounds that append atoms to the supports.  Some vectors are dropped. */
 #ifndef TESTS_DEVICE_CODES_H
 #define TESTS_DEVICE_CODES_H
 
@@ -14,8 +14,8 @@
 
 enum {
   ATOMS = 300,
-  MANY = 4500, /* rows that blocks of a GPU take in turn */
-  SIDES = 4,   /* two variants of the CPU with up to two threads */
+  MANY = 4500, /* so many rows that a block of a GPU takes several in turn */
+  SIDES = 4,   /* the most sides: two variants of the CPU, each with one thread and with two */
 };
 
 /* The problem on a device. */
@@ -29,15 +29,15 @@ struct problem {
   idx n, p, d, m, rounds;
   real rho;
   int nonnegative;
-  int small; /* small integers, rows in the span of their atoms: residuals are pure rounding, so
-              * each bit of the f64 codes counts */
+  int small; /* 1: atoms are small integers, and rows are sums of their atoms.  The residuals are
+              * then only rounding, so that each bit of the f64 codes counts. */
   struct arena arena;
   float *rows, *atoms, *residual, *codes, *want_residual, *want_codes;
   idx *slot;
   struct row_quality *quality, *want_quality;
   const float **vector;
   real *work, *exact;
-  struct side sides[SIDES]; /* all take each step before the next */
+  struct side sides[SIDES]; /* each step is done on all sides before the next step */
   int count;
 };
 
@@ -58,14 +58,15 @@ static int problem_alloc(struct problem *c)
   return arena_alloc(&c->arena, &c->work, codes_work(c->m * c->d), sizeof(real));
 }
 
-/* Rows are random, but for those of zeros, 0, and for minus the sum of their atoms, -1. */
+/* 1: row i is random; 0: it is zero; -1: it is minus a sum of vectors of its atoms. */
 static int row_weight(const struct problem *c, idx i)
 {
   return c->n < 3 || i % 7 > 2 || i % 7 == 0 ? 1 : i % 7 - 2;
 }
 
-/* One atom of 13 is the same as the one before it, one the same but for a part in 10^7 (too near:
- * dropped) and one but for a part in 10^4 (near, kept); one is zero. */
+/* Fill rows, atoms and supports.  Unless c->small is set, of 13 atoms one equals the atom before
+ * it, one differs from the atom before it by a part in 10^7 (too little: it is dropped), one by a
+ * part in 10^4 (it is kept), and one is zero. */
 static void problem_fill(struct problem *c)
 {
   gidx frame = (gidx)c->d * c->p;
@@ -94,7 +95,7 @@ static void problem_fill(struct problem *c)
   }
 }
 
-/* The references' answers for the first m atoms of each support. */
+/* Compute the references' results for the first m atoms of each support. */
 static void problem_answer(struct problem *c, idx m)
 {
   idx big_m = m * c->d;
@@ -118,7 +119,8 @@ static int bits_equal(const void *a, const void *b, gidx count, size_t size)
   return !memcmp(a, b, (size_t)count * size);
 }
 
-/* What a device leaves out shows: nothing is left of the device before, which may share memory. */
+/* Fill the results with rubbish, so that a number that the device does not write is noticed.
+ * Otherwise the results of the side before could remain: all sides share the host arrays. */
 static int rubbish_put(struct problem *c, struct side *on)
 {
   memset(c->residual, 0x55, (size_t)c->n * (size_t)c->p * sizeof *c->residual);
@@ -129,7 +131,7 @@ static int rubbish_put(struct problem *c, struct side *on)
   return device_put(&on->dev, &on->quality, 0, on->quality.bytes);
 }
 
-/* From m_old to m_new atoms a row on a device, in state if there is one. */
+/* Go from m_old to m_new atoms per row on a device, with its state if there is one, and compare. */
 static int side_check(struct problem *c, struct side *on, idx m_old, idx m_new)
 {
   struct device *dev = &on->dev;
@@ -160,7 +162,7 @@ static int side_check(struct problem *c, struct side *on, idx m_old, idx m_new)
   return good;
 }
 
-/* The references are slow, and answer once for all devices. */
+/* Make one step on all sides.  The references are slow, so they run once for all sides. */
 static int step_check(struct problem *c, idx m_old, idx m_new)
 {
   int good = 1;
@@ -169,7 +171,7 @@ static int step_check(struct problem *c, idx m_old, idx m_new)
   return good;
 }
 
-/* Bring the problem to a device that is open. */
+/* Copy the problem to an open device. */
 static int side_bring(struct problem *c, struct side *on)
 {
   struct device *dev = &on->dev;
@@ -186,7 +188,7 @@ static int side_bring(struct problem *c, struct side *on)
   return device_put(dev, &on->slot, 0, slots);
 }
 
-/* A state that begins as rubbish. */
+/* Give a side a state, which begins as rubbish. */
 static int side_begin(struct problem *c, struct side *on)
 {
   gidx bytes = c->n * device_codes_state_bytes(&on->dev, c->m, c->rho);
@@ -205,7 +207,8 @@ static void side_leave(struct side *on)
   device_close(&on->dev);
 }
 
-/* Go back to half of the atoms, and on with others, then with the former ones again. */
+/* Go back to the first half of the supports, and append other atoms.  Do the same again with the
+ * former atoms. */
 static int return_check(struct problem *c)
 {
   int good = 1;
@@ -222,7 +225,7 @@ static int return_check(struct problem *c)
   return good;
 }
 
-/* All at once without a state, then in rounds with one. */
+/* One step without a state, then rounds with a state, then return_check(). */
 static int problem_check(struct problem *c)
 {
   int good = step_check(c, 0, c->m);
@@ -232,7 +235,7 @@ static int problem_check(struct problem *c)
   return good && return_check(c);
 }
 
-/* A device of each kind and count of threads. */
+/* Open a side for each of `hows` and each number of threads. */
 static int sides_open(struct problem *c, const struct how *hows, int count)
 {
   for (int v = 0; v < count; v++)
@@ -287,13 +290,14 @@ static void check_codes(const struct how *hows, int count)
       {.n = MANY, .p = 4, .d = 1, .m = 34, .rounds = 2},
   };
 
-  static const real rhos[] = {0.1, 0, 1e-12}; /* the last shows where it is added */
+  static const real rhos[] = {0.1, 0, 1e-12}; /* bits for 1e-12 show in which order rho is added */
   int is_less = is_small(), is_half = !is_full() && !strcmp(hows->kind, "cpu");
   int step = (is_less ? 4 : 1) * (1 + is_half);
 
   claim_begin("codes, residuals and quality: the references' bits, in one go and in rounds");
   for (int i = 0; i < LENGTH(problems); i++)
-    /* Fewer: of each kind, with rho and without; half: the next shape has the other ones. */
+    /* u: nonnegative (u / 6), small (u / 3 % 2) and rho (u % 3).  A small test takes every fourth
+     * u.  With is_half a shape takes half of these, and the next shape the other half. */
     for (int u = is_half ? i % 2 * step / 2 : 0; u < 12; u += step) {
       struct problem c = problems[i];
       c.nonnegative = u >= 6;

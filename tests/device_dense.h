@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What dense work on any device is checked with, against the plain loops: factor, pivots, inverse,
- * entries and products; the upper triangle, and what is between columns, have to stay.
+ * Checks of dense operations on any device against the plain loops: Cholesky factor, pivots,
+ * inverse, entries of the inverse matrix, and products.  The upper triangle and the gaps between
+ * columns must not change.
  *
- * Strides are odd and even; matrices are definite, indefinite, or have an entry that is not a
- * number. */
+ * Strides are odd and even.  Matrices are positive definite, indefinite, or have a NaN. */
 #ifndef TESTS_DEVICE_DENSE_H
 #define TESTS_DEVICE_DENSE_H
 
@@ -21,16 +21,16 @@
 
 enum dense_kind { DENSE_DEFINITE, DENSE_INDEFINITE, DENSE_NAN };
 
-/* A device, and the columns that it is told to do at a time. */
+/* A device, and the number of columns that it factors at a time. */
 struct dense_way {
   struct device *dev;
   idx panel;
 };
 
 struct dense_problem {
-  idx n, good; /* good: wanted */
+  idx n, good; /* rows; good pivots of the reference */
   gidx stride;
-  real *s, *factor, *inverse, *pivots; /* the matrix; what is wanted */
+  real *s, *factor, *inverse, *pivots; /* the matrix; the reference's results */
   struct arena arena;
 };
 
@@ -39,11 +39,11 @@ static gidx dense_bytes(const struct dense_problem *q)
   return (q->stride * q->n + 1) * (gidx)sizeof(real);
 }
 
-/* A positive definite matrix with a condition that is not small, or one with a bad part. */
+/* A positive definite matrix whose condition is not small, or one with a bad entry. */
 static void dense_fill(struct dense_problem *q, enum dense_kind kind)
 {
   idx n = q->n;
-  for (gidx i = 0; i < q->stride * n; i++) q->s[i] = (real)i; /* what must stay */
+  for (gidx i = 0; i < q->stride * n; i++) q->s[i] = (real)i; /* outside of L: must not change */
   for (idx j = 0; j < n; j++)
     for (idx i = j; i < n; i++) {
       real near = i - j < 5 ? 0.2 / (1 + i - j) : 0;
@@ -74,13 +74,13 @@ static int dense_problem_open(struct dense_problem *q, idx n, enum dense_kind ki
   return OK;
 }
 
-/* Not a number is one, whatever its bits. */
+/* Equal bits, or both NaN. */
 static int real_same(real a, real b)
 {
   return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
 }
 
-/* The matrix on a device is the one that is wanted. */
+/* Compare the matrix on a device with `want`, bit by bit. */
 static int dense_compare(const struct dense_problem *q, struct device *dev, const struct buffer *b,
                          const real *want, const char *what)
 {
@@ -110,7 +110,7 @@ static int dense_factor_check(const struct dense_problem *q, struct dense *d, st
   return good == q->n ? dense_compare(q, d->device, b, q->factor, "factor") : OK;
 }
 
-/* Entries of the inverse matrix, from the corners of Z and from inside. */
+/* Compare entries of the inverse matrix: two with corner or middle indices, the others random. */
 static int dense_entries_check(const struct dense_problem *q, struct dense *d,
                                const struct buffer *b)
 {
@@ -150,7 +150,7 @@ static int dense_way_check(const struct dense_problem *q, const struct dense_way
   return status == OK;
 }
 
-/* One matrix, in all ways. */
+/* Check one matrix in all ways. */
 static int dense_check(idx n, enum dense_kind kind, const struct dense_way *ways, int count)
 {
   struct dense_problem q;
@@ -171,7 +171,9 @@ static real product_entry(const struct dense_product *p, idx i, idx j, real acc)
   return acc;
 }
 
-/* A product of parts of two matrices [n][stride], onto what is there; *status as of the device. */
+/* Compute a product on the device, and compare all of C with the definition.  Both operands are
+ * parts of the matrix `from`.  The product is added to C, which begins with 0 and -0; entries
+ * outside of the wanted part must not change. */
 static int product_run(const struct dense_product *p, struct dense *d, idx n, const real *from,
                        const struct buffer *operand, struct buffer *c)
 {
@@ -194,8 +196,8 @@ static int product_run(const struct dense_product *p, struct dense *d, idx n, co
   return OK;
 }
 
-/* Every fifth row and column is so small that products of two are zeros with a sign, which is that
- * of the last one in their sum. */
+/* Numbers of every fifth row and column are tiny.  A product of two tiny numbers underflows to a
+ * zero with a sign.  A sum of such products has the sign of the last one. */
 static real product_number(gidx row, gidx column)
 {
   real x = random_normal(7, (uint64_t)row, (uint64_t)column);
@@ -227,7 +229,8 @@ static int product_check(const struct dense_way *way, idx n, struct dense_produc
   return status == OK;
 }
 
-/* Products by rows and by depths, whole, in part and of triangles. */
+/* Products of operands whose rows, or whose depths, are contiguous; of whole matrices and of parts;
+ * all of C, or a triangle of it. */
 static int products_check(const struct dense_way *way, idx n)
 {
   int good = 1;
@@ -252,7 +255,7 @@ static int products_check(const struct dense_way *way, idx n)
   return good;
 }
 
-/* C = Z'Z, as the covariance has it: from +0. */
+/* C = Z'Z, added to +0, as for the covariance.  Z is lower triangular. */
 static int triangles_check(const struct dense_way *way, idx n)
 {
   struct dense_problem q;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What imported encoders on any device are checked with, against the reference: every kind, shapes,
- * and data that show faults: ties, thresholds below 0 and infinite, rows without an entry and with
- * all, products that cancel the bias, scores and codes that are not finite. */
+ * Checks of imported encoders on any device against the reference.  There are all kinds of
+ * encoders, many shapes, and data that show faults: ties, thresholds that are negative or infinite,
+ * rows with no entry or with all atoms, products that cancel the bias, and scores and codes that
+ * are not finite. */
 #ifndef TESTS_DEVICE_ENCODER_H
 #define TESTS_DEVICE_ENCODER_H
 
@@ -17,13 +18,13 @@
 
 enum encoder_data {
   DATA_RANDOM,
-  DATA_TIES,      /* few values of weights and rows, no bias: many scores are equal, many are 0 */
-  DATA_ALL,       /* every score is positive */
-  DATA_NONE,      /* none is, but in every 50th row one */
-  DATA_CANCEL,    /* the bias takes the product away, or leaves its last bit */
-  DATA_SUBNORMAL, /* scores */
-  DATA_BAD_SCORE, /* of some rows that of the last atom is not finite */
-  DATA_BAD_CODE,  /* the norm makes codes overflow, in a lower row than a score does */
+  DATA_TIES,      /* few different weights and values: many scores are equal, many are 0 */
+  DATA_ALL,       /* all scores are positive */
+  DATA_NONE,      /* no score is positive, except in one of 50 rows, where all are */
+  DATA_CANCEL,    /* some biases cancel the product in row 0, exactly or up to its last bit */
+  DATA_SUBNORMAL, /* scores are subnormal */
+  DATA_BAD_SCORE, /* the score of the last atom is not finite in some rows */
+  DATA_BAD_CODE,  /* codes overflow by the norm, in the row before one whose scores overflow */
   DATA_KINDS
 };
 
@@ -59,7 +60,7 @@ static float encoder_row_value(const struct encoder_problem *c, gidx i)
     return normal * 0x1p-140F;
   case DATA_BAD_SCORE:
     return row % 11 == 10 && i % c->p == 0 ? 3e38F : normal;
-  case DATA_BAD_CODE: /* scores overflow where codes of the row before do */
+  case DATA_BAD_CODE: /* row 10 of 11 has scores that overflow, row 9 only codes that do */
     return row % 11 == 10 ? normal * 0x1p127F : row % 11 == 9 ? normal * 0x1p100F : normal;
   default:
     return normal;
@@ -126,7 +127,7 @@ static struct encoder encoder_of(const struct encoder_problem *c)
                           .norm = c->scaled ? c->norm : NULL};
 }
 
-/* One row of the reference; 0 where something is not finite. */
+/* The reference's results for a row.  Returns 0 if a score or a code is not finite. */
 static int encoder_answer_row(struct encoder_problem *c, const struct encoder *e, idx row,
                               float *scores, idx *support, float *codes)
 {
@@ -168,7 +169,7 @@ static int encoder_equal(const struct encoder_problem *c)
                     !memcmp(a->codes, b->codes, bytes));
 }
 
-/* Put the matrix, after another one where it is to be forgotten first. */
+/* Put the matrix on the device, in tiles.  `again`: first put other tiles and free them. */
 static int encoder_put(const struct encoder_problem *c, struct device *dev, int again)
 {
   for (idx a = 0; again && a < c->k; a += c->tile)
@@ -179,7 +180,7 @@ static int encoder_put(const struct encoder_problem *c, struct device *dev, int 
   return OK;
 }
 
-/* 1 if the device's answer is the reference's, twice, 0 if not. */
+/* Run the encoder twice.  1 if both results are the reference's, otherwise 0. */
 static int encoder_check(struct encoder_problem *c, const struct how *how, int threads)
 {
   struct device dev = {0};
@@ -226,7 +227,8 @@ static void encoder_run(struct encoder_problem c, const struct how *hows, int co
   arena_free(&c.arena);
 }
 
-/* Rows of some atoms and rows of the others, merged, are those of all. */
+/* Entries of the atoms below `cut`, merged with the entries of the other atoms, are the entries of
+ * all atoms. */
 __attribute__((unused)) static void check_encoder_merge(enum encoder_kind kind, idx top, idx cut)
 {
   struct encoder_problem c = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Devices and variants that a conformance test goes through: those of the CPU, or a GPU.
+ * The devices and variants on which a test runs: variants of the CPU, or a GPU.
  *
- * A test with a GPU is skipped where there is none, and fails there with REQUIRE_GPU=1. */
+ * Without a GPU a test of GPUs is skipped; with REQUIRE_GPU=1 it fails instead. */
 #ifndef TESTS_DEVICE_HOW_H
 #define TESTS_DEVICE_HOW_H
 
@@ -14,9 +14,9 @@
 
 struct how {
   const char *kind, *variant;
-  int threads;                    /* 1 .. threads are tried */
-  const char *filter;             /* as struct device_options; NULL: off */
-  const struct device_test *test; /* NULL: what jobs run */
+  int threads;                    /* the most threads that are tried */
+  const char *filter;             /* as in struct device_options; NULL: off */
+  const struct device_test *test; /* as in struct device_options; NULL: as in jobs */
 };
 
 static struct device_options how_options(const struct how *how, idx p, idx d, idx max_atoms)
@@ -27,13 +27,13 @@ static struct device_options how_options(const struct how *how, idx p, idx d, id
                                  .threads = 1,
                                  .variant = how->variant,
                                  .kind = how->kind,
-                                 .kernels = getenv("KERNELS"), /* other than those built in */
+                                 .kernels = getenv("KERNELS"), /* NULL: those built in */
                                  .filter = how->filter,
                                  .test = how->test};
 }
 
-/* Less of each kind: with SMALL=1, for a sanitizer of kernels, and in a build with sanitizers or
- * for an emulator, which are slow, and after faults rather than bits. */
+/* 1: smaller and fewer cases.  SMALL=1 is for sanitizers of kernels, SANITIZED for a build with
+ * sanitizers or for an emulator.  These are slow, and look for faults, not for wrong bits. */
 __attribute__((unused)) static int is_small(void)
 {
   return is_set("SMALL") || is_set("SANITIZED");
@@ -53,7 +53,7 @@ static int how_present(const struct how *how)
 __attribute__((unused)) static const struct how how_cuda = {
     .kind = "cuda", .variant = "auto", .threads = 1};
 
-/* 1 with a GPU; else the test is skipped or fails. */
+/* 1 if there is a GPU.  Otherwise 0, and the claim is skipped or fails. */
 __attribute__((unused)) static int gpu_present(void)
 {
   if (how_present(&how_cuda)) return 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the assembly of S on any device is checked with, against the plain loops: ragged supports,
- * dropped vectors, frames, atoms without directions, batches of one row and of many. */
+ * Checks of the assembly of S on any device against the plain loops.  Supports have different
+ * lengths, some vectors are dropped, some atoms have no directions, and batches have one row or
+ * many. */
 #ifndef TESTS_DEVICE_JOINT_H
 #define TESTS_DEVICE_JOINT_H
 
@@ -12,7 +13,7 @@
 #include "model/codes.h"
 
 struct answer {
-  real *s; /* [border][border] lower */
+  real *s; /* [border][border] lower triangle of S */
   struct joint_sums sums;
 };
 
@@ -37,7 +38,7 @@ static int batches_add(const struct joint_problem *c, struct joint_work *w, idx 
   return OK;
 }
 
-/* S, which comes to the host's side, and the sums, with batches of so many rows. */
+/* s->host <- S, *sums <- the sums, from batches of at most `batch` rows. */
 static int joint_assemble(const struct joint_problem *c, struct device *dev, idx batch,
                           struct buffer *s, struct joint_sums *sums)
 {
@@ -70,7 +71,7 @@ static int answers_compare(const struct joint_problem *c, const struct answer *w
   return OK;
 }
 
-/* One device with one or two threads, and batches of so many rows. */
+/* Check one device, with batches of at most `batch` rows and one or two threads. */
 static int joint_way_check(const struct joint_problem *c, const struct answer *want,
                            const struct how *how, idx batch)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Calls of gated delta nets that every device has to give the bits of the reference for. */
+ * Calls of gated delta nets.  On every device the results must have the bits of the reference. */
 #ifndef TESTS_DEVICE_MIXER_H
 #define TESTS_DEVICE_MIXER_H
 
@@ -10,7 +10,7 @@
 #include "gated_delta_data.h"
 #include "tap.h"
 
-/* Buffers of a call, filled on the device's side. */
+/* Buffers of a call, on the device. */
 struct mixer_buffers {
   struct buffer x, conv, bias, g, beta, s, taps, o;
 };
@@ -48,7 +48,7 @@ static void mixer_buffers_free(struct device *dev, struct mixer_buffers *b)
   for (int i = 0; i < LENGTH(all); i++) buffer_free(dev, all[i]);
 }
 
-/* The call of d on a device; d has its o and pool then. */
+/* Run the call of d on a device.  d->o, d->s and d->taps <- its results. */
 static int mixer_call(struct device *dev, struct delta_data *d, int unfused, gidx *gathered)
 {
   struct mixer_buffers b = {0};
@@ -78,19 +78,19 @@ static int mixer_call(struct device *dev, struct delta_data *d, int unfused, gid
   return status;
 }
 
-/* Slots that nobody reads hold NaN, and stay.  bias: of the convolution. */
+/* A call.  Slots that no sequence reads hold NaN before it. */
 struct mixer_case {
   struct gated_delta m;
-  idx first, count, n; /* heads, 0: all; sequences */
+  idx first, count, n; /* first head; number of heads, 0: all; number of sequences */
   gidx length[8];
-  idx slots[16], n_slots;
-  int no_bias;
+  idx slots[16], n_slots; /* for each sequence: the slot that it reads, the slot that it writes */
+  int no_bias;            /* 1: the convolution has no bias */
 };
 
 static struct delta_data mixer_data(const struct mixer_case *k)
 {
   struct gated_delta m = k->m;
-  if (k->count) m.heads = k->count; /* for sizes of what has these heads alone */
+  if (k->count) m.heads = k->count; /* for the sizes of arrays that hold only these heads */
   struct delta_data d = delta_make(k->m, k->n, k->length, k->slots, k->n_slots);
   d.c.first = k->first, d.c.count = m.heads;
   d.n_o = d.tokens * m.heads * m.dv;
@@ -105,7 +105,7 @@ static struct delta_data mixer_data(const struct mixer_case *k)
   return d;
 }
 
-/* The first float that differs, 0-based, or -1. */
+/* The index of the first float that differs; -1: none. */
 static gidx mixer_float_apart(const float *got, const float *want, gidx n)
 {
   for (gidx i = 0; i < n; i++)
@@ -113,7 +113,7 @@ static gidx mixer_float_apart(const float *got, const float *want, gidx n)
   return -1;
 }
 
-/* "", or what a call left in another way than the reference. */
+/* A text about the first number that differs from the reference; "": none. */
 static const char *mixer_apart(const struct delta_data *got, const struct delta_data *want)
 {
   static char text[160];
@@ -156,7 +156,7 @@ static void mixer_try(struct device *dev, const struct mixer_case *k)
   delta_free(&want);
 }
 
-/* Numbers of columns that fill lanes, vectors and neither, all heads and some. */
+/* Numbers of columns that are whole warps, whole vectors, or neither; all heads, or some. */
 static void mixer_shapes(struct device *dev, int less)
 {
   static const idx widths[] = {8, 16, 32, 64, 128, 256, 1, 5, 33, 100};
@@ -188,7 +188,8 @@ static void mixer_shapes(struct device *dev, int less)
     }
 }
 
-/* Where states come from and go to (live.md, G3). */
+/* Many ways in which sequences read and write slots: the same slot, slots that others read or
+ * write, no slot (-1). */
 static void mixer_slots(struct device *dev)
 {
   static const idx slots[][16] = {
@@ -216,7 +217,7 @@ static void mixer_slots(struct device *dev)
     }
 }
 
-/* Values where exponentials end, and a sum of squares that is 0. */
+/* Values for which exponentials overflow or underflow, tiny values, and a sum of squares of 0. */
 static void mixer_extremes(struct device *dev)
 {
   struct mixer_case k = {.m = {.heads_k = 1,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the normal equations on any device are checked with, against the references: parts of the
- * Gram matrix and of the columns, rows that come in two jobs with a decay between, the descent, and
- * what atoms leave of the rows.
+ * Checks of the normal equations on any device against the references: parts of the Gram matrix and
+ * of the columns, as ranks have them; rows in two jobs with a decay between them; the descent; and
+ * the energies of residuals.
  *
- * Rows have codes of 0 and -0, a column of 0, denormal numbers, an atom that every row has and one
- * that has no codes; sums begin at 0 and -0.  One more descent ends at -0 where nothing but -0 is
- * added. */
+ * Some codes are 0 or -0, some numbers are subnormal, and one column is 0.  One atom is in every
+ * row, and one has only codes of 0.  Sums begin with 0 or -0.  In one more case the descent ends at
+ * -0 (signs_answer()). */
 #ifndef TESTS_DEVICE_NORMAL_H
 #define TESTS_DEVICE_NORMAL_H
 
@@ -24,9 +24,9 @@ enum { NORMAL_PASSES = 3 };
 
 struct normal_shape {
   idx n, s, k, p;
-  int parts;     /* ranks that share the work */
-  idx work_rows; /* rows that the work memory is for; 0: all */
-  int signs;     /* signs_answer() */
+  int parts;     /* number of ranks that share the work */
+  idx work_rows; /* rows for which the work space has room; 0: all */
+  int signs;     /* 1: the case of signs_answer() */
 };
 
 struct normal_problem {
@@ -34,9 +34,9 @@ struct normal_problem {
   struct arena arena;
   idx *slots;
   float *codes, *x;
-  real *gram, *target, *atoms; /* wanted: of all parts */
-  real *start;                 /* [k][p] atoms before they move */
-  real *energy;                /* [n] of the rows' residuals by these */
+  real *gram, *target, *atoms; /* the references' results for all parts */
+  real *start;                 /* [k][p] atoms before the descent */
+  real *energy;                /* [n] energies of the residuals of rows by `start` */
   unsigned char *forget;
 };
 
@@ -62,7 +62,7 @@ static int problem_alloc(struct normal_problem *c)
   return arena_alloc(&c->arena, &c->forget, k, sizeof *c->forget);
 }
 
-/* Where sums begin. */
+/* The value with which sum i begins. */
 static real zero_of(gidx i)
 {
   return i % 3 == 1 ? -0.0 : 0.0;
@@ -74,7 +74,8 @@ static float number_of(uint64_t kind, gidx i)
   return i % 11 == 3 ? 1e-41f * normal : normal;
 }
 
-/* The last atom has no codes, that in the middle is in every row. */
+/* Fill rows, codes and atoms.  Atom k / 2 is in every row.  The last atom has only codes of 0, if
+ * there are several atoms. */
 static void problem_fill(struct normal_problem *c)
 {
   struct normal_shape z = c->z;
@@ -125,7 +126,8 @@ static void problem_answer(struct normal_problem *c)
   for (int i = 0; i < NORMAL_PASSES; i++) normal_descend(c->gram, c->target, z->k, z->p, c->atoms);
 }
 
-/* Without rows: the first atom becomes -0, because all products are -0. */
+/* A case without rows.  The Gram matrix is the identity and the target is -0.  The first atom
+ * becomes -0, because only -0 is added to its target. */
 static void signs_answer(struct normal_problem *c)
 {
   const struct normal_shape *z = &c->z;
@@ -137,21 +139,22 @@ static void signs_answer(struct normal_problem *c)
   for (int i = 0; i < NORMAL_PASSES; i++) normal_descend(c->gram, c->target, z->k, z->p, c->atoms);
 }
 
-/* Own columns of row a of a matrix [k][p]. */
+/* This rank's columns of row a of a matrix [k][p]. */
 static const real *own_of(const struct normal_problem *c, const struct normal_side *on,
                           const real *all, gidx a)
 {
   return all + a * c->z.p + on->begin;
 }
 
-/* Where entry i of the buffer is in the whole Gram matrix; behind own rows it is nowhere. */
+/* The index in the whole Gram matrix of entry i of the buffer.  After this rank's rows, which are
+ * the first of the buffer, it is i itself. */
 static gidx gram_place(const struct normal_side *on, gidx k, gidx i)
 {
   int is_own = i / k < on->own.count;
   return is_own ? normal_own_atom((int)(i / k), on->own.first, on->own.step) * k + i % k : i;
 }
 
-/* Allocate, and bring rows and sums as they begin. */
+/* Allocate the buffers, and copy rows and the first values of sums to the device. */
 static int side_bring(const struct normal_problem *c, struct normal_side *on)
 {
   const struct normal_shape *z = &c->z;
@@ -208,7 +211,7 @@ static int rows_add(const struct normal_problem *c, struct normal_side *on, idx 
   return device_normal_add(on->dev, &job);
 }
 
-/* Own columns are those of a matrix [k][p]. */
+/* Are the columns in the buffer this rank's columns of `all` [k][p]? */
 static int columns_same(const struct normal_problem *c, const struct normal_side *on,
                         const struct buffer *got, const real *all)
 {
@@ -220,7 +223,8 @@ static int columns_same(const struct normal_problem *c, const struct normal_side
   return 1;
 }
 
-/* Own rows, the first of the buffer, are those wanted, and what is behind them as it was. */
+/* Are this rank's rows, the first of the buffer, those of the reference, and is the rest of the
+ * buffer unchanged? */
 static int gram_same(const struct normal_problem *c, const struct normal_side *on)
 {
   gidx k = c->z.k;
@@ -247,7 +251,8 @@ static int add_check(const struct normal_problem *c, struct normal_side *on)
   return OK;
 }
 
-/* All passes at once, or, of an odd number of columns, one after another, some blocks at a time. */
+/* Run all passes as one job.  If the number of columns is odd, each pass is several jobs instead,
+ * each of two blocks of atoms at most. */
 static int atoms_descend(const struct normal_side *on, struct descend_job *job)
 {
   const idx k = job->k, part = 2 * NORMAL_BLOCK;
@@ -264,7 +269,7 @@ static int atoms_descend(const struct normal_side *on, struct descend_job *job)
   return OK;
 }
 
-/* With the whole Gram matrix. */
+/* Run the descent on this rank's columns, with the whole Gram matrix. */
 static int descend_check(const struct normal_problem *c, struct normal_side *on)
 {
   gidx k = c->z.k, columns = on->end - on->begin, values = (gidx)sizeof(real);
@@ -296,7 +301,8 @@ static int descend_check(const struct normal_problem *c, struct normal_side *on)
   return OK;
 }
 
-/* What the atoms leave of the rows, which go on from part to part of the columns. */
+/* Compute the energies of residuals by c->start, some columns at a time.  The sum of a row goes on
+ * from part to part. */
 static int energies_check(const struct normal_problem *c, struct normal_side *on)
 {
   const struct normal_shape *z = &c->z;
@@ -332,7 +338,7 @@ static int energies_check(const struct normal_problem *c, struct normal_side *on
   return OK;
 }
 
-/* What is forgotten is +0, and nothing else changes. */
+/* Clear some atoms: their rows and columns of the sums become +0, and nothing else changes. */
 static int forget_check(const struct normal_problem *c, struct normal_side *on)
 {
   gidx k = c->z.k, columns = on->end - on->begin;
@@ -358,8 +364,8 @@ static int forget_check(const struct normal_problem *c, struct normal_side *on)
   return OK;
 }
 
-/* Rows of part i: of an even number of parts each of so many blocks, else rows that follow each
- * other. */
+/* The rows of the Gram matrix that part i has.  If the number of parts is odd, they are contiguous.
+ * If it is even, they are every parts-th block of NORMAL_BLOCK rows. */
 static struct normal_own own_rows(const struct normal_shape *z, int i)
 {
   struct normal_own own = {(idx)((gidx)z->k * i / z->parts), 0, NORMAL_BLOCK};
@@ -370,7 +376,7 @@ static struct normal_own own_rows(const struct normal_shape *z, int i)
   return own;
 }
 
-/* A part of the problem, as a rank would have it. */
+/* Check part i of the problem, as rank i would have it. */
 static int part_check(const struct normal_problem *c, struct device *dev, int i)
 {
   const struct normal_shape *z = &c->z;
@@ -431,8 +437,8 @@ static void check_normal(const struct how *hows, int count)
       {300, 1, NORMAL_BLOCK - 1, 7, 1, 0, 0},
       {500, 32, 130, 9, 1, 99, 0},
       {0, 1, NORMAL_BLOCK + 6, 3, 1, 0, 1},
-      {60, 3, 401, 9, 2, 0, 0}, /* more than all stages of a GPU */
-      /* large ones */
+      {60, 3, 401, 9, 2, 0, 0}, /* more atoms than all stages of a GPU hold */
+      /* Large shapes, left out if is_small(): */
       {5000, 32, NORMAL_BLOCK, 8, 1, 0, 0},
       {5000, 100, 130, 9, 1, 1000, 0},
       {70000, 2, 63, 3, 1, 0, 0},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What routing on any device is checked with: shapes, and kinds of data that show faults, against
- * the reference. */
+ * Checks of routing on any device against the reference, with many shapes, and with kinds of data
+ * that show faults. */
 #ifndef TESTS_DEVICE_ROUTE_H
 #define TESTS_DEVICE_ROUTE_H
 
@@ -34,7 +34,7 @@ enum kind {
   KINDS
 };
 
-/* One problem with its reference's answer. */
+/* A problem and the reference's result. */
 struct problem {
   idx n, p, d, top_k, k, tile, excluded;
   int shuffled, nonnegative;
@@ -44,16 +44,16 @@ struct problem {
   idx *atom_of, *barred;
   struct entry *lists, *found;
   struct bad_score bad;
-  struct screen_counts filter; /* of the last check */
+  struct screen_counts filter; /* counts of the last problem_check() */
 };
 
-/* Columns of all rows of EDGE, but for powers of two. */
+/* The values of a row of EDGE, by column; each row has them multiplied by a power of two. */
 static float edge_value(gidx column)
 {
   return (float)fabs(random_normal(7, 94, (uint64_t)column));
 }
 
-/* Are there numbers that are not finite? */
+/* Are all scores of this kind of data finite? */
 __attribute__((unused)) static int is_finite_kind(enum kind kind)
 {
   return kind != BAD && kind != LOWER;
@@ -69,7 +69,7 @@ static float value(const struct problem *c, int atom, gidx i)
                         : 0.9 * sin(0.013 * (double)(31 * row + 17 * column)));
   case TIES: /* few values, so many scores are equal */
     return (float)(random_below(7, (uint64_t)atom, (uint64_t)(row % 9 * c->p + column), 3)) - 1;
-  case NEAR: /* all atoms alike but for the last bits */
+  case NEAR: /* all atoms are equal except for their last bits */
     return atom ? (float)random_normal(7, 99, (uint64_t)column) + 1e-7f * normal : normal;
   case ZERO:
     return atom || row % 2 ? normal : 0;
@@ -78,34 +78,34 @@ static float value(const struct problem *c, int atom, gidx i)
   case BAD:
     if (!atom && row % 5 == 3) return normal * 0x1p126f;
     return atom && i % 331 == 330 ? (i % 2 ? INFINITY : NAN) : normal;
-  case SCALED: /* each row with a size of its own */
+  case SCALED: /* rows have very different sizes */
     return atom ? normal : ldexpf(normal, (int)(row * 17 % 121) - 60);
-  case HEAVY: /* the tails of Student's t with 1.2 degrees of freedom */
+  case HEAVY: /* heavy tails, as of Student's t with 1.2 degrees of freedom */
     return normal * (float)pow(0x1p-30 * (real)(1 + random_below(8, (uint64_t)atom, (uint64_t)i,
                                                                  UINT64_C(1) << 30)),
                                -1 / 1.2);
-  case ASCENDING: /* equal rows, atoms that come nearer to them one by one */
+  case ASCENDING: /* equal rows; each atom is nearer to them than the one before */
     return atom ? (float)random_normal(7, 98, (uint64_t)column) * (float)row / (float)c->k + normal
                 : (float)random_normal(7, 98, (uint64_t)column);
-  case DUPLICATES: /* every atom many times */
+  case DUPLICATES: /* atoms repeat after every 37 */
     return atom ? (float)random_normal(7, 97, (uint64_t)(row % (37 * c->d) * c->p + column))
                 : normal;
   case SUBNORMAL:
     return normal * (atom ? 1 : 0x1p-140f);
-  case LAST_BIT: /* atoms in pairs that differ by the last bit of one column */
+  case LAST_BIT: /* pairs of atoms that differ in the last bit of one column */
     normal = (float)random_normal(7, 96, (uint64_t)(row / (2 * c->d) * c->p + column));
     if (atom) return row % 2 && column == row % c->p ? nextafterf(normal, INFINITY) : normal;
     return (float)random_normal(7, 95, (uint64_t)i);
-  case NEGATIVE: /* scores */
+  case NEGATIVE: /* all scores are negative */
     return atom ? -fabsf(normal) : fabsf(normal);
-  case FEW: /* that are positive, hardly any zero */
+  case FEW: /* few scores are positive */
     return atom && row % 50 != 7 ? -fabsf(normal) : fabsf(normal);
-  case EDGE: /* some sums of terms that cancel: rounding decides their sign; others far below 0 */
+  case EDGE: /* some scores cancel, so that rounding decides their sign; others are far below 0 */
     if (!atom) return ldexpf(edge_value(column), (int)(row % 5));
     if (row % 20 != 3) return -fabsf(normal);
     normal = (float)random_normal(7, 93, (uint64_t)(row * c->p + column / 2));
     return column % 2 ? -normal * edge_value(column - 1) : normal * edge_value(column + 1);
-  case LOWER: /* one score, of the last atom, is minus infinity */
+  case LOWER: /* the score of the last atom is minus infinity */
     if (column) return normal;
     return !atom ? fabsf(normal) : row == (gidx)c->k * c->d - 1 ? -INFINITY : normal;
   case EXTREME: /* rows of every size that float32 has, in no order */
@@ -130,7 +130,8 @@ static int problem_make(struct problem *c)
   return OK;
 }
 
-/* The answer without exclusions, then with each row's first choices barred. */
+/* The reference's result.  If c->excluded is not 0, the first `excluded` atoms of each row's list
+ * are then excluded, and the rows are routed again. */
 static void problem_answer(struct problem *c)
 {
   struct exclusions barred = {c->barred, c->excluded, c->excluded + 1};
@@ -153,7 +154,7 @@ static void problem_answer(struct problem *c)
   if (route_reference(&r, c->lists, &c->bad)) exit(1);
 }
 
-/* Tiles in order, or the odd ones first and backwards. */
+/* Put the tiles in order.  If c->shuffled is set, put the odd ones first, in descending order. */
 static int shard_put(const struct problem *c, struct device *dev)
 {
   idx tiles = (c->k + c->tile - 1) / c->tile;
@@ -174,7 +175,7 @@ static int lists_equal(const struct problem *c)
   return 1;
 }
 
-/* Are these the powers of the rows, of frames? */
+/* Is power[i] the power of row i by route_power()?  NULL (for single atoms): 1. */
 static int powers_equal(const struct problem *c, const idx *power)
 {
   for (idx i = 0; power && i < c->n; i++)
@@ -182,7 +183,7 @@ static int powers_equal(const struct problem *c, const idx *power)
   return 1;
 }
 
-/* 1 if the device's answer is the reference's, 0 if not; lists count only where nothing is bad. */
+/* 1 if lists, powers and bad score of the device are those of the reference, otherwise 0. */
 static int problem_check(struct problem *c, const struct how *how, int threads)
 {
   struct device dev = {0};
@@ -257,8 +258,8 @@ static void check_shapes(const struct how *hows, int count)
     }
 }
 
-/* Every kind of data with every frame size that its path knows, in and out of order, the last two
- * for nonnegative codes. */
+/* Every kind of data, with single atoms and with frames, with tiles in order and not.  The last two
+ * of six runs are for nonnegative codes. */
 static void check_kinds(const struct how *hows, int count)
 {
   int less = is_small() && !strcmp(hows->kind, "cpu");

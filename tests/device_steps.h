@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a sweep of atoms' steps on a device is checked with, against step_reference(), class after
- * class: atoms of one row and of thousands, over many sum blocks, frames of several vectors, codes
- * that fit the rows and codes that do not, so that steps are rejected and solved again.
+ * Checks of a sweep of atoms' steps on a device against step_reference(), one class of atoms after
+ * another.  Atoms have one row or thousands, over many sum blocks, and frames have several vectors.
+ * Codes fit the rows or do not, so that some steps are rejected and some are solved again.
  *
- * Data are chosen by `kind`:
- *   0  rows from the atoms, codes near those that made them
- *   1  rows and codes that have nothing to do with each other
- *   2  rows that the codes describe exactly: no direction is left
- *   3  as 0, with codes of 0, a row that is not finite, frames that are not orthonormal, and one of
- *      zeros
- *   4  as 1, times 2^-12, so that rows and border have unlike units */
+ * Kinds of data:
+ *   0  rows are made from the atoms; codes are near those that made them
+ *   1  rows and codes are independent
+ *   2  codes describe the rows exactly: no direction is left
+ *   3  as 0, with codes of 0, a row that is not finite, a frame that is not orthonormal, and a
+ *      frame of zeros
+ *   4  as 1, with rows and codes times 2^-12, so that rows and border have different units */
 #ifndef TESTS_DEVICE_STEPS_H
 #define TESTS_DEVICE_STEPS_H
 
@@ -41,10 +41,10 @@ struct steps_problem {
   struct arena arena;
   idx *slots;
   float *codes, *x;
-  real *frames; /* [k][d][p] where the sweep begins */
+  real *frames; /* [k][d][p] before the sweep */
   gidx *start, *entry;
   struct classes classes;
-  /* Wanted: */
+  /* The reference's results. */
   real *moved, *residual, *t;
   struct step_result *results;
 };
@@ -64,7 +64,7 @@ static int steps_alloc_problem(struct steps_problem *c)
   return arena_alloc(&c->arena, &c->results, k, sizeof *c->results);
 }
 
-/* Few atoms have most of the rows; those of a row differ. */
+/* Draw supports.  Few atoms have most of the rows; the atoms of a row are different. */
 static void supports_fill(struct steps_problem *c)
 {
   struct steps_shape z = c->z;
@@ -199,7 +199,7 @@ static int steps_answer(struct steps_problem *c)
   return OK;
 }
 
-/* Equal numbers, where one NaN is like another. */
+/* Equal bits, or both NaN. */
 static int reals_same(const real *got, const real *wanted, gidx count)
 {
   for (gidx i = 0; i < count; i++)
@@ -229,7 +229,7 @@ struct steps_side {
   struct buffer x, slots, codes, work, messages;
   struct device *dev;
   struct steps_peers share;
-  idx *counts, shared; /* classes that were shared */
+  idx *counts, shared; /* bytes of each rank's message; number of classes that were shared */
   int has_entry;
   real *frames, *residual;
   struct step_result *results;
@@ -261,7 +261,8 @@ static struct steps_job steps_job_of(const struct steps_problem *c, struct steps
                             .share = sharing ? &on->share : NULL};
 }
 
-/* As refit/resident.c has it, but each exchange ends before the next work begins. */
+/* The exchange for struct steps_peers, as in refit/resident.c, except that each exchange ends
+ * before the next work begins. */
 static int steps_exchange(void *self, gidx bytes)
 {
   struct steps_side *on = self;
@@ -301,7 +302,7 @@ static int steps_bring(const struct steps_problem *c, struct device *dev, struct
   return device_put(dev, &on->codes, 0, entries * z.d * (gidx)sizeof(float));
 }
 
-/* What atom a meets, by a plain walk. */
+/* set <- the marks of all atoms that share a row with atom a, by a plain walk over its rows. */
 static void met_answer(const struct steps_problem *c, idx a, const struct steps_conflicts *look,
                        uint64_t *set)
 {
@@ -313,7 +314,8 @@ static void met_answer(const struct steps_problem *c, idx a, const struct steps_
     }
 }
 
-/* Lots of atoms; marks are drawn, some of them beyond the sets. */
+/* Compare the sets of marks for all atoms, LOT atoms at a time.  Marks are random; some of them are
+ * too large for the sets. */
 static int looks_compare(const struct steps_problem *c, struct device *dev, struct steps_side *on)
 {
   enum { LOT = 150, WORDS = 5 };
@@ -342,8 +344,8 @@ static int looks_compare(const struct steps_problem *c, struct device *dev, stru
   return OK;
 }
 
-/* The device's own list of entries, for every other shape the only one that it gets: has_entry says
- * so. */
+/* Let the device list the entries itself, and compare where each atom begins.  If s is even, the
+ * jobs that follow use only this list (has_entry). */
 static int entries_compare(const struct steps_problem *c, struct device *dev, struct steps_side *on)
 {
   struct steps_job job = steps_job_of(c, on);

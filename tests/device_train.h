@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What single operations of a step of training are checked with on any device, against plain loops:
- * codes of whole batches (N.46), nested widths (N.47), a bias before the encoder (N.48). */
+ * Checks of single operations of a training step on any device against plain loops: codes of whole
+ * batches (N.46), nested widths (N.47), and a bias before the encoder (N.48). */
 #ifndef TESTS_DEVICE_TRAIN_H
 #define TESTS_DEVICE_TRAIN_H
 
@@ -10,8 +10,8 @@
 #include "model/triad.h"
 #include "triad_case.h"
 
-/* All different, and signs; few values; two that are next to each other; one value; none that is
- * positive; tiny and huge ones. */
+/* Scores of a batch: normal numbers; three values; two neighbouring floats; one value; no positive
+ * ones; zeros, tiny and huge ones. */
 enum { BATCH_NORMAL, BATCH_FEW, BATCH_NEAR, BATCH_EQUAL, BATCH_NONE, BATCH_ODD, BATCH_KINDS };
 
 static float batch_score(int kind, gidx i)
@@ -35,18 +35,19 @@ static float batch_score(int kind, gidx i)
   }
 }
 
-/* Rows that are their own scores, since the encoder is the identity. */
+/* Rows that equal their scores, because the encoder is the identity. */
 struct batch_problem {
   int kind;
-  idx n, k, aux; /* aux: codes of dead atoms a row, at most; 0: none is dead */
-  gidx most;
-  enum { RAISE_NONE, RAISE_CODES, RAISE_SIZES, RAISE_BOTH } raise; /* scores (N.51), sizes (N.49) */
-  float *rows, *encoder, *bias;                                    /* [n][k], [k][k], [k] */
-  float *scores;                                                   /* [n][k] of the rows, raised */
-  struct train_entries codes_of;                                   /* where these are */
-  unsigned char *is_dead;                                          /* [k] */
+  idx n, k, aux; /* aux: the most codes of dead atoms per row; 0: no atom is dead */
+  gidx most;     /* the most codes of the batch */
+  /* Scores are raised by codes (N.51), taken by the sizes of rows (N.49), or both. */
+  enum { RAISE_NONE, RAISE_CODES, RAISE_SIZES, RAISE_BOTH } raise;
+  float *rows, *encoder, *bias;  /* [n][k], [k][k], [k] */
+  float *scores;                 /* [n][k] scores of the rows, raised as `raise` says */
+  struct train_entries codes_of; /* codes by which scores are raised */
+  unsigned char *is_dead;        /* [k] */
   struct train_entries live, dead;
-  float *codes; /* [n][k] wanted */
+  float *codes; /* [n][k] the reference's */
   struct arena arena;
 };
 
@@ -57,7 +58,7 @@ static int entries_alloc(struct arena *a, struct train_entries *e, idx n, gidx r
   return arena_alloc(a, &e->value, room + 1, sizeof *e->value);
 }
 
-/* Rows with codes of some atoms, by ascending atoms; some have none. */
+/* Draw the codes of n rows, by ascending atom.  Some rows have none. */
 static int nested_entries(struct arena *a, struct train_entries *e, idx n, idx k)
 {
   TRY(entries_alloc(a, e, n, (gidx)n * k));
@@ -75,7 +76,7 @@ static int nested_entries(struct arena *a, struct train_entries *e, idx n, idx k
   return OK;
 }
 
-/* The scores of a row, as part_raise() has them. */
+/* Raise the scores of a row by the reference, as part_raise() does on the device. */
 static void scores_raise(struct batch_problem *b, idx row)
 {
   const struct train_entries *e = &b->codes_of;
@@ -111,14 +112,14 @@ static int batch_make_problem(struct batch_problem *b)
   return OK;
 }
 
-/* Rows first .. first + n - 1 as a rank has them, and its side of the device. */
+/* Rows first .. first + n - 1, as one of several ranks has them, and their arrays on the device. */
 struct batch_part {
   struct batch_problem *of;
   idx first, n;
   struct train_codes_job job;
   struct triad_side side;
-  struct train_entries live, dead; /* the host's */
-  gidx tied;
+  struct train_entries live, dead; /* results on the host */
+  gidx tied;                       /* scores that equal the cut */
 };
 
 static void entries_put(struct triad_side *s, const struct train_entries *host, idx n, gidx room,
@@ -130,7 +131,8 @@ static void entries_put(struct triad_side *s, const struct train_entries *host, 
   on->value = side_put(s, host->value, (room + 1) * (gidx)sizeof *host->value);
 }
 
-/* Scores of the rows as if they were what codes leave over, or by their sizes. */
+/* Raise the scores of a part on the device: by its codes, relative to the sizes of rows, or by
+ * both. */
 static int part_raise(struct batch_part *p, struct device *dev)
 {
   const struct train_entries *e = &p->of->codes_of;
@@ -174,7 +176,8 @@ static int part_open(struct batch_part *p, struct device *dev)
   return !s->status && b->raise ? part_raise(p, dev) : s->status;
 }
 
-/* The cut of all parts, digit by digit; of each how many scores equal it. */
+/* Find the cut of the scores of all parts, digit by digit, and cut each part there.  Scores that
+ * equal the cut are taken from the first parts first. */
 static int parts_cut(struct device *dev, struct batch_part *parts, int count, struct batch_cut *cut)
 {
   *cut = batch_cut_begin(parts[0].of->most);
@@ -198,7 +201,7 @@ static int parts_cut(struct device *dev, struct batch_part *parts, int count, st
   return OK;
 }
 
-/* Are the entries of a row these, of which `dense` has the others as 0? */
+/* Are the entries of a row the positive numbers of dense[k]? */
 static int row_entries_same(const struct train_entries *e, idx row, const float *dense, idx k)
 {
   gidx at = e->start[row];
@@ -210,7 +213,8 @@ static int row_entries_same(const struct train_entries *e, idx row, const float 
   return at == e->start[row + 1];
 }
 
-/* The codes of the dead, by the reference for a row. */
+/* Are the codes of dead atoms of a row those of train_select()?  dense, atoms and codes are work
+ * space. */
 static int row_dead_same(const struct batch_part *p, idx row, float *dense, idx *atoms,
                          float *codes)
 {
@@ -234,7 +238,7 @@ static int part_same(const struct batch_part *p, float *dense, idx *atoms, float
   return same;
 }
 
-/* count: parts that the rows are cut into, of which one may be empty. */
+/* Check a batch in `count` parts, some of which may be empty. */
 static void batch_check(struct device *dev, struct batch_problem *b, int count)
 {
   struct batch_part parts[4] = {{0}};
@@ -323,7 +327,7 @@ static void blocks_check(struct device *dev, idx n, idx k, const char *widths)
   arena_free(&arena);
 }
 
-/* Arrays of errors of several widths, wanted and found. */
+/* Arrays of the errors of several widths: those of plain loops, and those of the device (got). */
 struct widths_case {
   gidx n;
   idx p;
@@ -353,7 +357,8 @@ static int widths_make(struct widths_case *w)
   return OK;
 }
 
-/* Errors, what moves a block, and that of one block; all wanted by plain loops. */
+/* Compute by plain loops: the errors of all widths, their squares, the suffix sums that move a
+ * block, and the part of one block. */
 static void widths_want(struct widths_case *w, int block)
 {
   for (gidx i = 0; i < w->n; i++) {
@@ -417,7 +422,8 @@ static void check_widths(struct device *dev)
       widths_check(dev, shapes[i].n, shapes[i].p, shapes[i].blocks, left);
 }
 
-/* rows[n] at a stride lose an offset, and are added up as the gradient of a matrix with input 1. */
+/* Subtract an offset from rows[n] at a stride, and add up the rows like the gradient of a matrix
+ * whose only input is 1. */
 static void offset_check(struct device *dev, idx n, idx p, gidx stride, enum triad_values kind)
 {
   struct triad_side s = {.dev = dev};
@@ -454,7 +460,7 @@ static void check_offset(struct device *dev)
       offset_check(dev, shapes[i].n, shapes[i].p, shapes[i].stride, (enum triad_values)kind);
 }
 
-/* Every operation, on each number of threads. */
+/* Every operation, on 1, 3, .. how->threads threads. */
 static void check_train_operations(const struct how *how)
 {
   claim_begin("on %s: operations on whole batches, nested widths and a bias before have the bits "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What products, gradients and steps of training are checked with on any device, against the plain
- * loops: shapes around every tile, rows whose number must not matter, numbers that are tiny,
- * infinite or none, sparse rows beside dense ones. */
+ * Checks of products, gradients and steps of Adam on any device against the plain loops.  Shapes
+ * are around the sizes of tiles; the number of rows must not change the bits of a row; numbers are
+ * tiny, infinite or NaN, too; sparse operations are compared with dense ones. */
 #ifndef TESTS_DEVICE_TRIAD_H
 #define TESTS_DEVICE_TRIAD_H
 
@@ -10,7 +10,8 @@
 
 enum list_operation { LIST_SPARSE, LIST_GRADIENT, LIST_DOTS };
 
-/* lines: rows of the matrix; rows: of dots. */
+/* Run a sparse operation on the device.  lines: number of rows of the matrix; rows: only for
+ * LIST_DOTS. */
 static int side_lists(struct device *dev, enum list_operation what, const struct triad_lists *l,
                       gidx lines, const float *rows, float *out)
 {
@@ -53,14 +54,15 @@ static int triad_same(const struct triad_case *c, int status, gidx n, const char
   return good;
 }
 
-/* What the plain loops make of a case: forward[m][n], back[m][k], gradient[k][n]. */
+/* The results of the plain loops for a case: forward[m][n], back[m][k], gradient[k][n]. */
 struct triad_answer {
   struct triad_shape z;
   enum triad_values values;
   float *forward, *back, *gradient;
 };
 
-/* The answer to a case, made once for all devices, since it takes longer than theirs. */
+/* The results of the plain loops.  They are computed once for all devices, because the plain loops
+ * are slow. */
 static const struct triad_answer *triad_answer_of(const struct triad_case *c)
 {
   static struct triad_answer *answers;
@@ -123,11 +125,12 @@ static void check_shapes(struct device *dev, const struct how *how)
   claim_end();
 }
 
-/* A GPU has gradients by tiles of 128 inputs where these are whole, else by tiles of 64, of which
- * all may be whole; where both would be few, chunks of rows are for themselves.  The next shapes
- * fill an H100 so that chunks stay together; the next give its products tiles of 64 x 192, and
- * large ones whose operands are turned first; the last have more chunks than are ever apart, and
- * the products of the last one are shared out among teams. */
+/* On a GPU a gradient has tiles of 128 inputs if all tiles are whole, otherwise tiles of 64 inputs.
+ * If there are few tiles, chunks of rows are products of their own.  The first four shapes are such
+ * cases.  The next three have so many tiles that on an H100 chunks stay together.  The next three
+ * give products tiles of 64 x 192, or large tiles with an operand that is transposed first.  The
+ * last two have more chunks than can be products of their own; the products of the very last shape
+ * are shared by teams of blocks. */
 static void check_halves(struct device *dev, const struct how *how)
 {
   static const struct triad_shape halves[] = {
@@ -146,13 +149,13 @@ static void check_halves(struct device *dev, const struct how *how)
   claim_end();
 }
 
-/* A gradient whose tiles a GPU shares out among teams: outputs come again after a few tiles, so
- * that the plain loops have few. */
+/* A gradient whose tiles are shared by teams of blocks of a GPU.  Its outputs repeat after FEW, so
+ * that the plain loops compute only these. */
 static void check_teams(struct device *dev, const struct how *how)
 {
   enum { K = 128, FEW = 640, N = 60 * FEW };
   struct triad_case few, all;
-  idx m = is_small() ? 48 : 1040; /* the second is more than a chunk */
+  idx m = is_small() ? 48 : 1040; /* 1040 rows are more than a chunk */
   if (strcmp(how->kind, "cuda") != 0) return;
   claim_begin("%s, %s: gradients that are shared out have the reference's bits", how->kind,
               how->variant);
@@ -176,7 +179,7 @@ static void check_teams(struct device *dev, const struct how *how)
   claim_end();
 }
 
-/* The first rows are the same whatever follows them. */
+/* The first rows have the same bits, however many rows follow them. */
 static void check_rows(struct device *dev, const struct how *how)
 {
   enum { FIRST = 64, K = 96, N = 130 };
@@ -199,7 +202,7 @@ static void check_rows(struct device *dev, const struct how *how)
   arena_free(&c.arena);
 }
 
-/* The matrix as it lies in memory, and its transpose. */
+/* A matrix and its transpose, read with exchanged strides, give the same product. */
 static void check_layouts(struct device *dev, const struct how *how)
 {
   enum { M = 9, K = 37, N = 70 };
@@ -218,7 +221,8 @@ static void check_layouts(struct device *dev, const struct how *how)
   arena_free(&c.arena);
 }
 
-/* Every third entry of x is not 0: lists of rows, and of columns, beside the dense operations. */
+/* About a third of the entries of x are not 0.  These entries as lists by row, and by column, for
+ * the operations that are compared with dense ones. */
 struct sparse_case {
   gidx *row_start, *column_start;
   idx *row_index, *column_index;
@@ -252,7 +256,7 @@ static void sparse_make(struct triad_case *c, struct sparse_case *s)
       }
 }
 
-/* The products of entries are those of the dense way back. */
+/* Each product that is computed for an entry equals that of the dense way back. */
 static void dots_check(struct triad_case *c, const struct sparse_case *s, struct device *dev,
                        const struct how *how)
 {
@@ -331,7 +335,7 @@ static void check_adam(struct device *dev, const struct how *how)
   arena_free(&c.arena);
 }
 
-/* Every wrong shape is named. */
+/* Every wrong dimension or stride is refused. */
 static void check_refused(struct device *dev, const struct how *how)
 {
   float x[4] = {0};

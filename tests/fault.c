@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A library to preload: the n-th call of a kind fails, once or from then on.
+ * A library to preload: the n-th call of a kind fails.  With a + all later ones fail, too.
  *
- * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Of kind stall
- * the n-th read does not fail, but takes STALL_SECONDS, of stall-open and so on the n-th call of
- * that kind, of stall-any that of any kind; of kind stop-init, stop-dup and stop-finalize the
- * process is stopped at that call of MPI, of stop-inside and kill-inside stopped or killed n
- * microseconds after MPI_Finalize() began, of term-init gets SIGTERM when MPI begins, and says that
- * MPI has begun, of stop-exit stopped when it exits; of kinds jump and back the wall clock is a day
- * ahead or behind from the n-th look at it on; of kind linger the n-th long read takes a little
- * time, and the end of the process more; of kind late the n-th look at the clock by another thread
- * than the first does; of kind wake the n-th waiting of such a thread for something to do, and the
- * end of the process more; of the kinds of change_names the file is changed at the n-th read of it,
- * just before; of kind gate the n-th call of any kind makes the file FAULT_GATE and waits until it
- * is gone; of kind signal the process gets FAULT_SIGNAL at it; of kind interrupt every second call
- * fails with EINTR; of kinds own-thread and omp-thread the n-th thread of the program or of OpenMP
- * is not started; of kind lose the n-th pwrite only says that it was made; of kind room no room is
- * promised to a file; of kinds look, list and entry lstat(), opendir() and readdir() fail, the last
- * two of a folder whose path ends in FAULT_OF; of kind lock flock() does, as where a file system
- * knows no locks; of kind push sync_file_range() does.
- * Of kind close files that are only read do not count.
- * With FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
- * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
- * FAULT_TAKES=N signal N is taken while MPI begins, as a library that it loads may do. */
+ * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Kinds:
+ *   open, write, read, fsync, rename, close   the call fails; close: of a file open for writing
+ *   memory, own-memory, own-all   an allocation fails: see fault_arm()
+ *   own-thread, omp-thread   a thread of the program, or of OpenMP, is not started
+ *   room   fallocate() fails
+ *   look, list, entry   lstat(), opendir() or readdir() fails
+ *   lock   flock() fails, as on a file system without locks
+ *   push   sync_file_range() fails
+ *   lose   pwrite() writes nothing, but succeeds
+ *   interrupt   every second call fails with EINTR
+ *   stall   the n-th read takes STALL_SECONDS; stall-open and so on: the n-th call of that kind;
+ *           stall-any: the n-th call of any of these kinds
+ *   gate   the n-th such call makes the file FAULT_GATE, and waits until it is gone
+ *   signal   the process gets the signal FAULT_SIGNAL at the n-th such call
+ *   cut, spoil, forge, append, replace   a file is changed just before the n-th read: change_names
+ *   linger   the n-th read of LONG_READ bytes or more takes a little time, and _exit() longer
+ *   late   the n-th clock_gettime() of a thread other than the first takes a little time
+ *   wake   the n-th pthread_cond_wait() of such a thread returns late; _exit() takes longer
+ *   jump, back   from the n-th look at it on the wall clock is a day ahead, or behind
+ *   stop-init, stop-dup, stop-finalize   the process is stopped at this call of MPI
+ *   stop-inside, kill-inside   it is stopped or killed n microseconds after MPI_Finalize() began
+ *   term-init   it gets SIGTERM when MPI begins, and prints a line when MPI has begun
+ *   stop-exit   it is stopped when it exits
+ *
+ * With FAULT_OF=NAME only files count whose path ends in NAME, where * stands for any text.  With
+ * FAULT_IN=FOLDER only files count whose path contains FOLDER.  With FAULT_RANK=R only rank R has
+ * the fault.  With FAULT_TAKES=N a handler of signal N is installed while MPI begins, as a library
+ * that MPI loads may do. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -110,17 +117,18 @@ static const char *const kinds[KINDS] = {
     "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose",
     "room",        "look",        "list",         "entry",       "lock",          "push",
     "close",       "back"};
-/* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
- * renamed to its name. */
+/* cut: to half of its length.  spoil: some bytes of the second half are overwritten.  forge: the
+ * same, and its times are set back.  append: a byte more.  replace: an empty file is renamed to its
+ * name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
-static const char *change; /* of kind CHANGE */
+static const char *change; /* of change_names, if armed is CHANGE */
 static enum kind armed;
-static uintptr_t begin, end; /* of the program itself in memory */
-static long left;            /* calls until the one that fails */
-static long first;           /* the same, when armed by the environment */
-static int lasts;
+static uintptr_t begin, end; /* addresses of the program's code */
+static long left;            /* calls up to the one that fails; negative after it */
+static long first;           /* `left` at the start, when armed by the environment */
+static int lasts;            /* 1: later calls fail, too */
 
-/* The first object is the program. */
+/* Set begin and end.  The first object that is listed is the program. */
 static int program_find(struct dl_phdr_info *info, size_t size, void *data)
 {
   (void)size, (void)data;
@@ -132,9 +140,9 @@ static int program_find(struct dl_phdr_info *info, size_t size, void *data)
   return 1;
 }
 
-/* From here on the n-th call (from 1) of a kind fails: open, write, read, fsync, rename, memory, or
- * own-memory, which is memory asked for by the program and not by a library, or own-all, with that
- * which the C library needs to copy or format for the program.  "" disarms. */
+/* From now on the n-th call (from 1) of a kind fails.  Kind memory: any allocation.  own-memory:
+ * allocations by the program's own code.  own-all: these, and those of functions of the C library
+ * that copy or format text for the program.  "" disarms. */
 void fault_arm(const char *kind, long n, int lasting)
 {
   left = n;
@@ -198,7 +206,8 @@ static int is_own(const void *caller)
   return (uintptr_t)caller >= begin && (uintptr_t)caller < end;
 }
 
-/* Every second call is interrupted by a signal, as it may be on a file system in user space. */
+/* Is this call interrupted by a signal?  Every second one is, as may happen on a file system in
+ * user space. */
 static int is_interrupted(int is_counted)
 {
   if (armed != INTERRUPT || !is_counted || left-- % 2) return 0;
@@ -206,14 +215,14 @@ static int is_interrupted(int is_counted)
   return 1;
 }
 
-/* What is said on stdout and stderr, and what MPI's processes say to each other, does not count. */
+/* Does a call on this file count?  Those on stdout, stderr and sockets do not. */
 static int is_regular(int file)
 {
   struct stat facts;
   return file > 2 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && is_named(file);
 }
 
-/* Tell when something hangs, by the monotonic clock. */
+/* Print on stderr the time, by the monotonic clock, at which something begins to hang. */
 static void fault_tell(void)
 {
   char text[64];
@@ -224,7 +233,7 @@ static void fault_tell(void)
   syscall(SYS_write, STDERR_FILENO, text, length);
 }
 
-/* With FAULT_COUNT in the environment: how many calls there were. */
+/* At the end: with FAULT_COUNT in the environment print how many calls there were; stop-exit. */
 __attribute__((destructor)) static void calls_tell(void)
 {
   if (getenv("FAULT_COUNT")) fprintf(stderr, "fault calls=%ld\n", first - left);
@@ -233,7 +242,7 @@ __attribute__((destructor)) static void calls_tell(void)
   raise(SIGSTOP);
 }
 
-/* Make the gate, and wait until another program takes it away. */
+/* Make the file FAULT_GATE, and wait until another program removes it. */
 static void gate_wait(void)
 {
   const char *gate = getenv("FAULT_GATE");
@@ -247,7 +256,8 @@ static int is_any(void)
   return armed == STALL_ANY || armed == GATE || armed == SIGNAL;
 }
 
-/* A call of a kind, or of any: does it hang? */
+/* Count a call of a kind.  If it is the one that was armed, hang, wait at the gate, or send the
+ * signal. */
 static void stall(enum kind kind)
 {
   int saved = errno;
@@ -261,7 +271,7 @@ static void stall(enum kind kind)
   errno = saved;
 }
 
-/* Only the program's own folders count, and not what libraries look for. */
+/* Paths count only with FAULT_OF or FAULT_IN, since libraries look for many files. */
 static void stall_path(enum kind kind, const char *path)
 {
   if (armed != kind && !is_any()) return;
@@ -335,7 +345,7 @@ static int read_fails(int file, size_t count)
   return 1;
 }
 
-/* Phases begin and end with a look at the clock. */
+/* The program looks at the clock when a phase begins and ends. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
   if (armed == LATE && syscall(SYS_gettid) != getpid() && fails(LATE)) usleep(LATE_MICROSECONDS);
@@ -368,13 +378,13 @@ time_t time(time_t *out)
   return now.tv_sec;
 }
 
-/* The next one of a name, the system's. */
+/* The system's function of this name, which this library replaces. */
 #define NEXT(type, name) ((type)(uintptr_t)dlsym(RTLD_NEXT, name))
 
 int pthread_cond_wait(pthread_cond_t *restrict change, pthread_mutex_t *restrict mutex)
 {
   static int (*wait)(pthread_cond_t *, pthread_mutex_t *);
-  if (!wait) /* glibc has an older one, of another size, under the same name */
+  if (!wait) /* glibc has an older version under the same name, for another pthread_cond_t */
     wait = (int (*)(pthread_cond_t *, pthread_mutex_t *))(uintptr_t)dlvsym(
         RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2");
   if (!wait) wait = NEXT(int (*)(pthread_cond_t *, pthread_mutex_t *), "pthread_cond_wait");
@@ -383,7 +393,7 @@ int pthread_cond_wait(pthread_cond_t *restrict change, pthread_mutex_t *restrict
   return error;
 }
 
-/* own-thread: of the program; omp-thread: of a library that has omp in its name. */
+/* own-thread: started by the program; omp-thread: by a library with omp in its name. */
 int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
                    void *(*run)(void *), void *restrict argument)
 {
@@ -439,7 +449,7 @@ static void *later(void *number)
   return NULL;
 }
 
-/* first: microseconds. */
+/* Start a thread that stops or kills the process after `first` microseconds. */
 static void inside(void)
 {
   pthread_t thread;
@@ -565,7 +575,7 @@ ssize_t pread64(int file, void *bytes, size_t count, off_t at)
   return pread(file, bytes, count, at);
 }
 
-/* Is the file memory that processes share?  LLVM's OpenMP makes some, and dies without. */
+/* Is the file shared memory?  LLVM's OpenMP makes some, and aborts if it cannot. */
 static int is_memory(int file)
 {
   char link[64], path[16] = "";
@@ -633,8 +643,9 @@ int rename(const char *from, const char *to)
   return -1;
 }
 
-/* With FAULT_PATHS=FILE in the environment: a line for each allocation of kind own-all, with its
- * number, a hash of the last calls of the program that led to it, and one of all. */
+/* With FAULT_PATHS=FILE in the environment append a line for each allocation of kind own-all: its
+ * number, a hash of the NEAR_FRAMES innermost frames of the program, and a hash of all its
+ * frames. */
 static void path_note(void)
 {
   static _Thread_local int is_noting; /* the first backtrace() allocates */
@@ -658,7 +669,7 @@ static void path_note(void)
   is_noting = 0;
 }
 
-/* caller: where the program or library goes on after the call. */
+/* Does this allocation fail?  caller: the return address. */
 static int memory_fails(const void *caller)
 {
   int own = is_own(caller);
@@ -668,7 +679,7 @@ static int memory_fails(const void *caller)
   return failing;
 }
 
-/* The same of what allocates for the program, to copy or to format. */
+/* Does this function of the C library fail, which allocates for the program?  Only for own-all. */
 static int copy_fails(const void *caller)
 {
   return armed == OWN_ALL && memory_fails(caller);
@@ -700,7 +711,7 @@ void *aligned_alloc(size_t align, size_t size)
   return memory_fails(__builtin_return_address(0)) ? NULL : __libc_memalign(align, size);
 }
 
-/* What allocates for the program. */
+/* Functions of the C library that allocate for the program. */
 char *strdup(const char *text)
 {
   size_t bytes = strlen(text) + 1;

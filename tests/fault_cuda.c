@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A library to preload: the n-th call of the CUDA runtime of a kind fails, once.
+ * A library to preload: one call of the CUDA runtime fails.
  *
- * FAULT_CUDA=memory:3 makes the third cudaMalloc fail, FAULT_CUDA=call:17 the seventeenth of all
- * the others below; with FAULT_RANK=R on that rank of mpirun alone.
- * CUDA_MEMORY=BYTES is what cudaMalloc has in all, and what cudaMemGetInfo says; with
- * CUDA_MEMORY_FILE=PATH all processes that name the file share it. */
+ * With FAULT_CUDA=memory:3 the third cudaMalloc fails, with FAULT_CUDA=call:17 the seventeenth of
+ * the calls below that use FORWARD.  With FAULT_RANK=R it fails only on rank R of mpirun.
+ * CUDA_MEMORY=BYTES limits what cudaMalloc gives in all, and cudaMemGetInfo reports this limit.
+ * With CUDA_MEMORY_FILE=PATH all processes that name the file share the limit. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int is_meant(void)
   return !of || (rank && !strcmp(of, rank));
 }
 
-/* 1 if this call of a kind is the one that fails. */
+/* Count a call of a kind.  1: it is the one that fails. */
 static int fails(const char *kind)
 {
   static long left[2];
@@ -43,7 +43,7 @@ static void *next(const char *name)
   return dlsym(RTLD_NEXT, name);
 }
 
-/* What is allocated now. */
+/* The present allocations. */
 enum { MAX_HELD = 4096 };
 static struct {
   void *at;
@@ -51,7 +51,7 @@ static struct {
 } held[MAX_HELD];
 static int n_held;
 
-/* Bytes that are allocated. */
+/* The number of allocated bytes, of this process or of all that share CUDA_MEMORY_FILE. */
 static size_t *used(void)
 {
   static size_t own, *shared;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A LAPACK that fails: stands in for libopenblas.so.0 and hands the calls on to LAPACK_REAL, but
- * the routine named in LAPACK_FAILS does nothing and ends with the info of LAPACK_INFO. */
+ * A LAPACK that fails.  It takes the place of libopenblas.so.0 and forwards calls to the library
+ * LAPACK_REAL.  The routine named by LAPACK_FAILS does nothing, and its info is LAPACK_INFO. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Arguments are pointers and lengths, at most so many; a routine reads as many as it has. */
+/* Arguments are pointers and lengths.  All are forwarded; a routine reads only those it has. */
 #define PARAMETERS                                                                                 \
   long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k, long l,  \
       long m, long n, long o, long p, long q, long r, long s, long t, long u, long v, long w
@@ -20,7 +20,7 @@ static routine *real_find(const char *name)
   return found;
 }
 
-/* info: the argument where a routine tells how it went. */
+/* info: the argument that points to the routine's info. */
 #define ROUTINE(name, info)                                                                        \
   void name(PARAMETERS);                                                                           \
   void name(PARAMETERS)                                                                            \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A library to preload: memory that the ranks of a node share cannot be had.
+ * A library to preload: the memory that the ranks of a node share is not available.
  *
- * FAULT_WINDOW=room: the folder has none left; =window: MPI fails to make it; =page: it has no page
- * when one is first written.  With FAULT_RANK=R on that rank of mpirun alone.  With NODE_RANKS=N
- * every N ranks of one machine are a node. */
+ * FAULT_WINDOW=room: /dev/shm is full.  =window: MPI fails to allocate the memory.  =page: a page
+ * is missing when it is first written.  With FAULT_RANK=R only on rank R of mpirun.  With
+ * NODE_RANKS=N every N ranks of a machine appear as a node. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ static int fails(const char *kind)
   return text && !strcmp(text, kind) && (!of || (rank && !strcmp(of, rank)));
 }
 
-/* The next one of a name, the system's. */
+/* The system's function of this name, which this library replaces. */
 #define NEXT(type, name) ((type)(uintptr_t)dlsym(RTLD_NEXT, name))
 
 int statvfs(const char *restrict path, struct statvfs *restrict room)
@@ -42,7 +42,8 @@ int MPI_Win_allocate_shared(intptr_t bytes, int unit, void *info, void *ranks, v
   return NEXT(make *, "MPI_Win_allocate_shared")(bytes, unit, info, ranks, at, window);
 }
 
-/* Of all ranks, in their order: the only use that the program makes of it. */
+/* With NODE_RANKS: consecutive ranks form a node.  The program only splits the communicator of all
+ * ranks in this way. */
 int MPI_Comm_split_type(void *ranks, int type, int key, void *info, void **node)
 {
   typedef int split(void *, int, int, void *, void **);
@@ -52,7 +53,8 @@ int MPI_Comm_split_type(void *ranks, int type, int key, void *info, void **node)
   return NEXT(split *, "MPI_Comm_split_type")(ranks, type, key, info, node);
 }
 
-/* The program writes its pages by reading zeros. */
+/* The program touches its pages by reading zeros into them from /dev/zero, whose numbers are 1 and
+ * 5. */
 ssize_t read(int file, void *bytes, size_t count)
 {
   struct stat facts;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What codes of rows on their active atoms are checked with on any device, against the plain loops:
- * of a batch, with ties, twins, rows of zeros and rows with more atoms than a row may have, and by
- * thresholds. */
+ * Checks of the codes of rows on their active atoms on any device against the plain loops, for a
+ * batch and with thresholds.  Cases have ties, equal atoms, rows of zeros, and rows with more atoms
+ * than a row may have. */
 #ifndef TESTS_FIND_CODES_CASES_H
 #define TESTS_FIND_CODES_CASES_H
 
@@ -18,7 +18,7 @@
 struct shape {
   idx n, k, p;
   real l0, rho;
-  int looks, kind; /* 0: random; 1: few values, so that scores are equal; 2: one row is massive */
+  int looks, kind; /* kind 0: random; 1: few values, so that scores are equal; 2: one row is huge */
   int relative;
 };
 
@@ -79,7 +79,7 @@ static void problem_close(struct problem *q)
   arena_free(&q->arena);
 }
 
-/* The cut of scores that one rank has. */
+/* Find the cut of the scores, digit by digit; all rows are on this rank. */
 static int cut_find(struct active *a, struct batch_cut *cut)
 {
   while (cut->digits < BATCH_DIGITS) {
@@ -90,7 +90,7 @@ static int cut_find(struct active *a, struct batch_cut *cut)
   return OK;
 }
 
-/* Codes of the rows at hand, which are row `first` and those that follow. */
+/* q->codes <- the codes of the current rows, the first of which is row `first`. */
 static void codes_spread(struct problem *q, idx first)
 {
   const struct active *a = &q->active;
@@ -101,7 +101,7 @@ static void codes_spread(struct problem *q, idx first)
       codes[(gidx)i * q->shape->k + a->index[e]] = a->code[e];
 }
 
-/* All rows, with room for so few entries that they come in pieces. */
+/* Encode all rows with room for only k entries, so that they come in several pieces. */
 static int pieces_encode(struct problem *q, const struct found_encoder *by, int *pieces)
 {
   struct active *a = &q->active;

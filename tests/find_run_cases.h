@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What finding features is checked with on any device, against the plain loops: in stages, with
- * twins and dead atoms replaced; stopped and gone on with, too. */
+ * Checks of a fit that finds features, on any device, against the plain loops.  It has several
+ * stages, and replaces twins and dead atoms.  It is also stopped and continued. */
 #ifndef TESTS_FIND_RUN_CASES_H
 #define TESTS_FIND_RUN_CASES_H
 
@@ -26,7 +26,8 @@ struct made {
   float features[FEATURES][MOST_P];
 };
 
-/* Few features of many, the first ones more often; some rows are zero. */
+/* A row is a sum of a few of the features, more often of the first ones, plus noise and an offset.
+ * Some rows are zero. */
 static void row_make(const struct made *m, gidx row, float *out)
 {
   memset(out, 0, (size_t)m->p * sizeof *out);
@@ -57,18 +58,18 @@ static void made_open(struct made *m, gidx n, idx p)
   }
 }
 
-/* What is reached, and what is gone on from. */
+/* A copy of the point that a run has reached, from which another run can continue. */
 struct kept {
   struct find_point point;
   float atoms[MOST_K * MOST_P], means[MOST_K], offset[MOST_P];
   gidx firing[MOST_K];
   real described[MOST_P], mean[MOST_P];
   struct find_line lines[MOST_LINES];
-  gidx stop_at, looks; /* stop_at: -1: never */
-  int asks, ends;
+  gidx stop_at, looks; /* stop at this look, -1: never; looks so far */
+  int asks, ends;      /* 1: this rank stops the run; points of reason FIND_END */
 };
 
-static idx columns; /* of the rows at hand */
+static idx columns; /* of the rows of the current shape */
 
 static int point_keep(void *self, const struct find_point *p, enum find_reason why)
 {
@@ -104,7 +105,7 @@ static void stop_told(void *self, uint64_t asked)
   (void)self, (void)asked;
 }
 
-/* The fit by plain loops. */
+/* The state of the fit by plain loops. */
 struct plain {
   const struct find_recipe *recipe;
   struct find_plan plan;
@@ -122,7 +123,7 @@ struct plain {
   struct arena arena;
 };
 
-/* The row at a position of an epoch, less the mean and the offset. */
+/* y <- the row at a position of an epoch, minus the mean and the offset. */
 static void row_take(struct plain *q, gidx epoch, gidx position, float *y)
 {
   idx skip, n = 0;
@@ -165,7 +166,7 @@ static int plain_code(struct plain *q, real l0, real rho, int looks, float *thre
   return find_batch_reference(&rows, l0, looks, q->codes, q->left, threshold);
 }
 
-/* The same, block after block; the first batch of an update finds the thresholds. */
+/* Code the batch block after block.  The first batch of an update finds the thresholds. */
 static int plain_nested(struct plain *q, real l0, real rho, int is_first, float *threshold)
 {
   struct find_rows rows = rows_of(q, rho), sample = rows;
@@ -179,7 +180,7 @@ static int plain_nested(struct plain *q, real l0, real rho, int is_first, float 
   return find_nested_reference(&rows, &blocks, looks, threshold, q->codes, q->left);
 }
 
-/* Add the batch at hand. */
+/* Add the current batch to the sums. */
 static void plain_add(struct plain *q)
 {
   for (idx i = 0; i < q->n; i++) {
@@ -199,7 +200,8 @@ static void plain_add(struct plain *q)
   q->rows += q->n;
 }
 
-/* A new atom: what is left of the next row of the batch. */
+/* A new atom: the residual of the next row of the batch.  If there is none, or it is zero, the atom
+ * is random. */
 static void atom_make(struct plain *q, const float *rows, idx number, gidx update, gidx end,
                       float *atom)
 {
@@ -231,7 +233,7 @@ static void plain_renew(struct plain *q, const unsigned char *renew, const float
   q->taken = end;
 }
 
-/* New atoms from what is left of the first rows of the batch. */
+/* Add atoms until there are k, from the residuals of the first rows of the batch. */
 static int plain_grow(struct plain *q, idx k, const float *left, gidx update)
 {
   idx n = (idx)imin(q->n, GROW_ROWS), need = k - q->k, m = grow_candidates(need, n);
@@ -286,8 +288,9 @@ static void plain_replace(struct plain *q, gidx update)
   plain_renew(q, renew, q->left, update);
 }
 
-/* Of the grown atoms the most frequent are left; of those near to each other, the first, if there
- * are others. */
+/* Keep plan.k of the grown atoms, which are in descending order of their frequency.  An atom that
+ * is useless, or near to an atom before it, is kept only if there are not enough others.  The mean
+ * contribution of the atoms that go is added to the offset. */
 static void plain_keep(struct plain *q)
 {
   unsigned char near[MOST_K] = {0}, take[MOST_K] = {0};
@@ -366,7 +369,7 @@ static int plain_update(struct plain *q, gidx update)
   return OK;
 }
 
-/* The mean, and the mean square, of the first rows. */
+/* q->square <- the mean squared norm of the first rows, after the mean is subtracted. */
 static void plain_begin(struct plain *q)
 {
   float x[MOST_P];
@@ -434,7 +437,7 @@ static int is_equal(const struct kept *k, const struct plain *q)
          !memcmp(k->offset, q->offset, p * sizeof(float));
 }
 
-/* Run it to the end, or until it is asked to stop, and then on. */
+/* Run the task to its end.  With stop_at >= 0 it is stopped at that look, and then continued. */
 static int task_run(const struct find_task *task, struct comm *c, struct kept *k, gidx stop_at)
 {
   struct find_result result;

@@ -15,7 +15,8 @@
 
 enum { N = 4 * ROW_BLOCK + 77, P = 11, S = 3 };
 
-/* A made-up fit: rows are sums of their atoms and noise, codes are a little off. */
+/* A made-up fit.  A row is the sum of its atoms times codes, plus noise.  The stored codes differ a
+ * little from these codes; with noise those of some atoms are nearly 0. */
 struct made {
   idx k, d;
   real rho, noise; /* noise of rows, and of codes; 0: an exact fit */
@@ -48,8 +49,9 @@ static void frames_make(struct made *m)
   free(frame);
 }
 
-/* Rows fall into four kinds, each with atoms of its own, so that classes have several atoms.
- * Atom 0 lacks in sum block 1, atom 1 is in one row, the last atom in none. */
+/* Draw the atom at a place of a row.  Rows fall into four kinds, each with its own atoms, so that
+ * classes have several atoms.  Atom 0 is in no row of sum block 1, atom 1 is in one row, and the
+ * last atom is in none. */
 static idx atom_draw(const struct made *m, gidx row, idx place)
 {
   uint64_t kinds = (uint64_t)(m->k - 3) / 4;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A library to preload: a power cut.  What a process wrote into files and did not sync is lost, in
- * part or all, at signal 40 or with FORGET_AT=N at its n-th write or sync; then it is killed.
+ * A library to preload: a power cut.  It comes at signal 40, or with FORGET_AT=N at the N-th write
+ * or sync.  Some of what the process wrote and did not sync is then lost, and the process is
+ * killed.
  *
- * Files count whose path has the text FORGET_IN.  A page of 4 KiB loses all its writes since the
- * last sync or none, as FORGET_SEED says; with FORGET_RANK=R only rank R is cut by FORGET_AT. */
+ * Only files count whose path contains the text FORGET_IN.  A page of 4 KiB loses either all its
+ * writes since the last sync or none; FORGET_SEED seeds this choice.  With FORGET_RANK=R FORGET_AT
+ * is only for rank R. */
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -16,8 +18,8 @@
 #include <unistd.h>
 
 enum { PAGE = 4096, CUT = 40, FILES = 256 };
-struct page { /* what a write changed of it, as it was before */
-  int file;   /* of files[] */
+struct page { /* a part of a page that a write has changed; its bytes before the write */
+  int file;   /* index in files[] */
   off_t at;
   size_t count;
   char bytes[PAGE];
@@ -52,7 +54,8 @@ static int is_lost(const struct page *p)
   return (x ^ (x >> 27)) >> 20 & 1;
 }
 
-/* The younger writes go first, so that a page ends as it was before the oldest. */
+/* Undo writes of lost pages.  Later writes are undone first, so that a page ends as it was before
+ * its first write. */
 static void cut(void)
 {
   for (size_t i = count; i-- > 0;) {
@@ -95,7 +98,7 @@ static void call_count(void)
   if (++calls == (at ? atol(at) : 0)) cut();
 }
 
-/* Which of files[] it is, the same for all its descriptors. */
+/* The index of a file in files[], the same for all its descriptors. */
 static int file_find(int file)
 {
   char link[64];
@@ -113,7 +116,7 @@ static int file_find(int file)
   return i;
 }
 
-/* Bytes of one page, as they are now. */
+/* Store the present bytes of a part of one page. */
 static void page_keep(int file, off_t at, size_t bytes)
 {
   struct page *p = calloc(1, sizeof *p);
@@ -147,7 +150,7 @@ ssize_t pwrite64(int file, const void *from, size_t bytes, off_t at)
   return pwrite(file, from, bytes, at);
 }
 
-/* What was written before it is on the disk. */
+/* Sync a file.  What was written before can no longer be lost. */
 static int sync_call(long number, int file)
 {
   sigset_t before;

@@ -27,7 +27,8 @@ static float *delta_floats(gidx count, uint64_t stream, float size)
   return out;
 }
 
-/* Of sequences with these lengths, slots[2 n]: in and out of each, all heads. */
+/* A call of all heads for n sequences with these lengths.  slots[n][2]: the slot that each sequence
+ * reads, and the slot that it writes. */
 static struct delta_data delta_make(struct gated_delta m, idx n, const gidx *length,
                                     const idx *slots, idx n_slots)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading a dataset in blocks, and telling how. */
+ * Reads a dataset in blocks, and counts the chunks that are not read through HDF5. */
 #ifndef TESTS_IO_BLOCKS_H
 #define TESTS_IO_BLOCKS_H
 
@@ -10,8 +10,8 @@
 
 enum { ROWS = 1000, COLUMNS = 7, CHUNK = 64 };
 
-/* Blocks of a dataset of blocks.h5 against all its values; how many of its chunks did not pass
- * through HDF5, -1 when something is wrong. */
+/* Read a dataset of blocks.h5 in blocks, and compare it with its values.  Returns how many of its
+ * chunks were not read through HDF5; -1: an error or another value. */
 static inline gidx blocks_taken(const char *object, enum h5_type type, gidx items, gidx block,
                                 const void *values)
 {

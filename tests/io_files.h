@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Small result files for the tests of src/io: made up, and correct in every promise. */
+ * Small made-up result files for the tests of src/io.  They are correct in every respect. */
 #ifndef TESTS_IO_FILES_H
 #define TESTS_IO_FILES_H
 
@@ -25,7 +25,7 @@ static inline float noise(uint64_t stream, uint64_t i)
   return (float)random_normal(7, stream, i);
 }
 
-/* A folder of this test's own, which is the current one until folder_leave. */
+/* A folder of this test, which is the current folder until folder_leave(). */
 static char own_folder[] = "/tmp/sagitta-test-XXXXXX";
 
 static inline void folder_enter(void)
@@ -40,7 +40,7 @@ static inline void folder_leave(void)
   if (chdir("/") || system(command)) exit(99);
 }
 
-/* Supports whose scores fall inside each round; atoms of a row are distinct. */
+/* Supports.  Scores descend inside each round; the atoms of a row are different. */
 struct made_supports {
   struct supports_shape shape;
   idx rounds;
@@ -124,7 +124,7 @@ static inline int rows_write(const char *path, gidx n, idx p, gidx block)
   return status;
 }
 
-/* Atom a has its d vectors along axes a .. a + d - 1 (modulo p); d <= p. */
+/* Write a dictionary.  The vectors of atom a are along axes a .. a + d - 1 (modulo p); d <= p. */
 static inline int dictionary_write(const char *path, idx k, idx d, idx p)
 {
   struct matrix_output f;

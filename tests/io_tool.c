@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The functions of src/io by hand, for the Python tests: reads any input, writes made-up
+ * A program that calls functions of src/io for the Python tests: it reads inputs and writes made-up
  * results. */
 #include "base/team.h"
 #include "io_files.h"
 
 enum { BLOCK_ROWS = 1000 };
 
-/* Largest resident size of this program, in kB; getrusage would tell the parent's. */
+/* The largest resident size of this program, in kB.  getrusage() may give that of the parent. */
 static long peak(void)
 {
   char line[256];
@@ -73,7 +73,7 @@ static int dictionary_dump(char **words)
   return status;
 }
 
-/* OUT N K S D CODES ROUNDS BLOCK */
+/* words: OUT N K S D CODES ROUNDS BLOCK */
 static int supports_dump(char **words)
 {
   struct made_supports m;

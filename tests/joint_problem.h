@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A random joint system for the tests of joint and terminal work: ragged supports, ragged numbers
- * of directions, dead atoms, duplicates inside a row, codes that are 0. */
+ * A random joint system for tests of joint and terminal work.  Supports and numbers of directions
+ * differ from row to row and from atom to atom.  Some atoms may be in no row, some atoms of a row
+ * are equal, and some codes are 0. */
 #ifndef TESTS_JOINT_PROBLEM_H
 #define TESTS_JOINT_PROBLEM_H
 
@@ -12,9 +13,9 @@
 #include "model/joint.h"
 
 struct joint_problem {
-  idx n, k, d, p, s, q; /* s, q: most atoms a row, directions an atom */
+  idx n, k, d, p, s, q; /* s: most atoms per row; q: most directions per atom */
   real rho;
-  int duplicates; /* some atoms equal the one before */
+  int duplicates; /* some atoms equal the atom before them */
   int apart;      /* no two atoms share a row */
   struct arena arena;
   float *atoms, *x, *codes;
@@ -55,7 +56,7 @@ static void joint_problem_supports(struct joint_problem *c)
     c->codes[i] = i % 17 == 5 ? 0 : (float)random_normal(5, 4, (uint64_t)i);
 }
 
-/* Atoms nearly of unit norm; directions of norm about 1, none for some atoms. */
+/* Make the problem.  Atoms and directions have norms of about 1; some atoms have no directions. */
 static int joint_problem_open(struct joint_problem *c)
 {
   TRY(joint_problem_alloc(c));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CUDA C++ for a CPU: the threads of a block are fibres of ThreadSanitizer, one after another.
+ * CUDA C++ for a CPU.  The threads of a block are fibres of ThreadSanitizer that run in turn.
  *
- * Two accesses of shared memory that no barrier orders are a data race to it, whatever the order
- * in which fibres run: it needs no GPU, and misses nothing for want of bad luck.  Barriers order
- * memory (bar.sync, __syncwarp); shuffles and votes wait for the warp and order nothing.  A copy by
- * cp.async is written when it begins, and again when it is waited for.  Blocks come one after
- * another.  What inline assembly does has to be replaced (test_kernel_races.py).
+ * ThreadSanitizer reports two accesses of shared memory as a data race if no barrier orders them.
+ * This does not depend on the order in which fibres run, and needs no GPU.  Barriers (bar.sync,
+ * __syncwarp) order memory.  Shuffles and votes wait for the warp, but order no memory.  A copy by
+ * cp.async is written twice: when it begins, and when it is waited for.  Blocks run one after
+ * another.  Inline assembly has to be replaced (test_kernel_races.py).
  *
  * C++17, with -fsanitize=thread. */
 #ifndef TESTS_KERNEL_THREADS_H
@@ -53,7 +53,7 @@ struct dim {
 
 enum { MAX_COPIES = 1024, STACK_BYTES = 1 << 18 };
 
-/* A copy of 16 bytes that is on its way; group: how many its thread committed before. */
+/* A copy of 16 bytes that has begun.  group: how many groups its thread had committed before. */
 struct copy {
   void *to;
   const void *from;
@@ -66,12 +66,13 @@ struct fibre {
   void *tsan;
   int is_done;
   dim id;
-  long long word; /* for others of its warp */
+  long long word; /* that other threads of its warp may read */
   copy copies[MAX_COPIES];
-  int n_copies, groups; /* the latter that were committed */
+  int n_copies, groups; /* copies that have begun; groups that were committed */
 };
 
-/* A barrier: how often it was passed, who waits, and what orders memory, of even passes and odd. */
+/* A barrier: how often it was passed, how many threads wait, and an address for ThreadSanitizer to
+ * order memory, for even passes and for odd ones. */
 struct barrier {
   long passed;
   int waiting;
@@ -105,8 +106,8 @@ UNSEEN_BY_TSAN static int living(int first, int end)
   return n;
 }
 
-/* Wait for `count` threads, or, where that is 0, for those of first .. end - 1 that have not
- * ended. */
+/* Wait until `count` threads have come.  0: until all threads of first .. end - 1 have come that
+ * have not ended.  orders: 1 if the barrier orders memory. */
 UNSEEN_BY_TSAN static void barrier_wait(barrier *b, int count, int first, int end, int orders)
 {
   long pass = b->passed;
@@ -275,8 +276,8 @@ UNSEEN_BY_TSAN static void async_commit(void)
   own_fibre()->groups++;
 }
 
-/* *c <- a copy of all groups but the last `pending`, which then is not on its way; 0: there is
- * none. */
+/* *c <- a copy of any group except the last `pending` ones; it is taken from the list.  Returns 0
+ * if there is none. */
 UNSEEN_BY_TSAN static int copy_take(copy *c, int pending)
 {
   fibre *own = own_fibre();
@@ -301,7 +302,7 @@ static void async_wait(int pending)
   while (copy_take(&c, pending)) memcpy(c.to, c.from, 16);
 }
 #define ASYNC_WAIT(pending) async_wait(pending)
-#define ASYNC_COPY_H /* kernels/async_copy.h is this */
+#define ASYNC_COPY_H /* replaces kernels/async_copy.h */
 
 static std::function<void(void)> kernel_call;
 
@@ -325,7 +326,7 @@ UNSEEN_BY_TSAN static void fibre_begin(fibre *f, unsigned thread)
   f->tsan = __tsan_create_fiber(0);
 }
 
-/* Run a kernel; backward: of threads that can go on the last one does so first. */
+/* Run a kernel.  backward: threads take turns from the last one to the first. */
 UNSEEN_BY_TSAN static void launch(unsigned blocks, unsigned threads, int backward,
                                   std::function<void(void)> call)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A capture in memory, and devices that have too little of their own for it: a GPU that says so,
- * and one that takes pieces as a GPU does and walks them by the plain loops. */
+ * A capture in memory, and two devices whose memory is too small for it: a GPU that reports little
+ * memory, and a CPU that calls itself a GPU and computes its pieces by the plain loops. */
 #ifndef TESTS_PIECES_MADE_H
 #define TESTS_PIECES_MADE_H
 
@@ -55,7 +55,7 @@ static int positions_read(void *self, gidx sequence, gidx first, idx count, floa
   return OK;
 }
 
-/* What is too much to be held is not read. */
+/* All cells together are too many to be held, so they must not be read. */
 static int cells_read(void *self, gidx first, gidx count, void *k, void *v)
 {
   (void)self, (void)first, (void)k, (void)v;
@@ -95,11 +95,11 @@ static void made_free(struct made *m)
   free(m->v);
 }
 
-/* A device that calls itself a GPU, has little memory, and walks pieces by the plain loops. */
+/* The backend of these devices, the memory that they report, and counts of their calls. */
 static struct {
   struct backend backend;
   gidx memory;
-  int walks, pieces; /* so far */
+  int walks, pieces; /* calls of attention or attribution so far; pieces of sequences in them */
 } fake;
 
 static int fake_available(struct device *dev, gidx *bytes)
@@ -109,7 +109,7 @@ static int fake_available(struct device *dev, gidx *bytes)
   return OK;
 }
 
-/* A plan is kept as it is: what it points to stays. */
+/* A copy of the plan is enough, because the arrays that it points to stay. */
 static int fake_open(struct attend *w, const struct attend_plan *plan)
 {
   struct attend_plan *own = malloc(sizeof *own);
@@ -123,7 +123,8 @@ static void fake_close(struct attend *w)
   free(w->state);
 }
 
-/* Query i of sequence s of a plan, in a head. */
+/* Compute query i of sequence s of a plan, in a head.  It goes on from earlier pieces if the plan
+ * says so. */
 static void fake_row(const struct attend_plan *p, const struct attend_job *job, idx s, gidx i,
                      idx head)
 {
@@ -159,7 +160,7 @@ static int fake_run(struct attend *w, const struct attend_job *job)
   return OK;
 }
 
-/* Pair e of query i of sequence s of a plan, over all heads. */
+/* Compute pair e of query i of sequence s of a plan, over all heads. */
 static void fake_pair(const struct attend_plan *p, const struct attribute_job *job, idx s, gidx i,
                       gidx e)
 {
@@ -198,13 +199,14 @@ static int fake_attribute(struct attend *w, const struct attribute_job *job)
   return OK;
 }
 
-/* Memory of which so many shards of keys and values are the part that they get. */
+/* The memory of a device with room for `shards` shards of keys and values, which get a part of
+ * it. */
 static gidx memory_of(const struct attention *a, gidx shards)
 {
   return 4 * shards * ATTENTION_SHARD * a->kv_heads * (a->d + a->dv) * (gidx)sizeof(float);
 }
 
-/* Its memory is what `fake` says. */
+/* Let a device report the memory that `fake` has. */
 static void memory_fake(struct device *dev)
 {
   fake.backend = *dev->backend;
@@ -212,7 +214,7 @@ static void memory_fake(struct device *dev)
   dev->backend = &fake.backend;
 }
 
-/* A device that calls itself a GPU, and is a CPU. */
+/* Open a CPU that calls itself a GPU. */
 static int loops_open(struct device *dev)
 {
   const struct device_options options = {.p = 1, .d = 1, .threads = 1, .variant = "auto"};
@@ -242,7 +244,7 @@ static const struct attention kinds[] = {
     {.heads = 2, .kv_heads = 1, .d = 5, .dv = 7},
     {.heads = 2, .kv_heads = 1, .d = 5, .dv = 7, .causal = 1, .window = 300},
     {.heads = 2, .kv_heads = 1, .d = 5, .dv = 7, .window = 1100, .softcap = 2},
-    /* The plain loops end here. */
+    /* The first LOOPS_KINDS are also for the plain loops; the others are for GPUs only. */
     {.heads = 6, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1},
     {.heads = 4, .kv_heads = 4, .d = 128, .dv = 128, .causal = 1, .window = 1500},
     {.heads = 3, .kv_heads = 1, .d = 40, .dv = 200, .softcap = 3}};

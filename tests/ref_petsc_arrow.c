@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PETSc agrees: the whole bordered matrix solved by Cholesky, by LU and by a Schur field split,
- * with backward errors, solutions and log-determinants beside ours; and how long each takes.
+ * Compares arrow systems with PETSc, which solves the whole bordered matrix by Cholesky, by LU and
+ * by a Schur field split.  Checks solutions, backward errors and log-determinants, and prints the
+ * time of each.
  * RUN: np=1 */
 #include "config.h"
 
@@ -12,18 +13,18 @@
 #include "base/status.h"
 #include "tap.h"
 
-/* Every call of PETSC ends the program when it fails. */
+/* A call of PETSc that fails ends the program. */
 #define PETSC(call) PetscCallAbort(PETSC_COMM_SELF, call)
 
-/* Componentwise, in roundings: see test_arrow_reference.c. */
+/* The largest componentwise backward error: see test_arrow_reference.c. */
 static const real MAX_BACKWARD = 32 * 0x1p-53;
-static const real MAX_STEPS = 1e-12; /* of systems with a condition below 1e3 */
+static const real MAX_STEPS = 1e-12; /* difference of solutions; conditions are below 1e3 */
 
 struct whole {
   Mat a;
   Vec right, x;
-  gidx rows; /* of the row part; the border follows */
-  real norm; /* Frobenius */
+  gidx rows; /* matrix rows of the row blocks; those of the border follow */
+  real norm; /* the Frobenius norm */
 };
 
 static void entry_set(struct whole *w, gidx i, gidx j, real value)
@@ -32,7 +33,7 @@ static void entry_set(struct whole *w, gidx i, gidx j, real value)
   if (i != j) PETSC(MatSetValue(w->a, (PetscInt)j, (PetscInt)i, value, INSERT_VALUES));
 }
 
-/* Both triangles, from the lower ones of the blocks. */
+/* Make the matrix with both triangles, from the lower triangles of the blocks. */
 static struct whole whole_make(const struct arrow_system *s)
 {
   gidx d = s->d, k = s->k;
@@ -93,7 +94,8 @@ static void factor_setup(KSP ksp, const char *type)
   PETSC(PCSetType(pc, type));
 }
 
-/* Full Schur factorisation; the complement is formed, and both parts are factored. */
+/* Set up a full Schur factorisation.  The Schur complement is formed, and both parts are
+ * factored. */
 static void split_setup(KSP ksp, const struct whole *w)
 {
   PC pc;
@@ -118,7 +120,8 @@ static void split_setup(KSP ksp, const struct whole *w)
   PETSC(PetscFree(inner));
 }
 
-/* x <- the solution; seconds of factoring and solving.  type NULL: the field split. */
+/* w->x <- the solution.  Returns the seconds of factoring and solving.  type NULL: the field
+ * split. */
 static double petsc_solve(struct whole *w, const char *type)
 {
   KSP ksp;
@@ -135,7 +138,7 @@ static double petsc_solve(struct whole *w, const char *type)
   return seconds;
 }
 
-/* By a dense LU factor; the determinant is positive. */
+/* The log-determinant by a dense LU factor; the determinant is positive. */
 static real petsc_log_det(const struct whole *w)
 {
   Mat dense;
@@ -195,7 +198,7 @@ static void system_test(struct device *dev, idx d, idx k, gidx n, int max_dense)
   struct arrow_item item = item_make(d, k, n, 3, 0);
   struct arrow_job job = {.items = &item, .count = 1};
   struct whole w = whole_make(&item.system);
-  int warm = device_arrow(dev, &job); /* the first takes its arrays */
+  int warm = device_arrow(dev, &job); /* the first call allocates arrays */
   double begun = log_seconds();
   int solved = warm == OK && device_arrow(dev, &job) == OK && item.outcome.status == ARROW_OK;
   double seconds = log_seconds() - begun;

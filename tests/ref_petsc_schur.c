@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PETSc agrees about S: its log determinant, the solution of S x = b with a backward error, and the
- * inverse that covariance is made of.
+ * Compares the joint Schur complement S with PETSc: its log-determinant, the solution of S x = b
+ * and its backward error, and the inverse from which the covariance is made.
  * RUN: np=1 */
 #include "config.h"
 
@@ -12,11 +12,11 @@
 #include "model/dense.h"
 #include "tap.h"
 
-/* Every call of PETSC ends the program when it fails. */
+/* A call of PETSc that fails ends the program. */
 #define PETSC(call) PetscCallAbort(PETSC_COMM_SELF, call)
 
-static const real MAX_BACKWARD = 1e-14;   /* doc/numerics.md, section 9 */
-static const real MAX_COVARIANCE = 1e-10; /* of entries, beside the largest: cond(S) <= 1e4 */
+static const real MAX_BACKWARD = 1e-14;   /* normwise: doc/numerics.md, section 9 */
+static const real MAX_COVARIANCE = 1e-10; /* relative to the largest entry; cond(S) <= 1e4 */
 
 struct schur {
   idx n;
@@ -87,7 +87,7 @@ static void log_det_test(const struct schur *q)
      "border %d: log det %.15g, PETSc's %.15g", q->n, q->log_det, total);
 }
 
-/* Backward error of x by PETSc's product, and PETSc's own solution beside it. */
+/* Check the backward error of our solution, by PETSc's product, and compare it with PETSc's. */
 static void solve_test(const struct schur *q)
 {
   Mat a = matrix_of(q);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A library to preload: who yields the core sleeps for a moment.  A rank of Open MPI that waits
- * yields again and again, and beside other tests that takes more of a core than the work. */
+ * A library to preload: a thread that yields the core sleeps for a moment.  A rank of Open MPI that
+ * waits yields again and again.  Beside other tests this would take more core time than the
+ * work. */
 #include <sched.h>
 #include <time.h>
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the certified filter is checked with on any device, beside the shapes and kinds of data of
- * device_route.h. */
+ * More checks of the certified filter on any device; device_route.h has others. */
 #ifndef TESTS_SCREEN_CHECKS_H
 #define TESTS_SCREEN_CHECKS_H
 
 #include "device_route.h"
 
-/* Columns around the widths of loads, wide rows, and so many atoms: supports of up to 200. */
+/* Numbers of columns around the widths of loads, wide rows, and supports of 200 of k atoms. */
 static void check_widths(const struct how *hows, int count, idx k)
 {
   static const idx ps[] = {1, 3, 8, 9, 63, 64, 65, 4096};
@@ -23,7 +22,7 @@ static void check_widths(const struct how *hows, int count, idx k)
                   hows, count);
 }
 
-/* Counts of one problem by path; the answer is right in any case. */
+/* Route a problem, and check the result.  Returns how many rows took which path. */
 static struct screen_counts paths(struct problem c, const struct how *how)
 {
   int good = problem_make(&c) == OK;
@@ -34,8 +33,8 @@ static struct screen_counts paths(struct problem c, const struct how *how)
   return c.filter;
 }
 
-/* With a bound of zero the answer must go wrong on these kinds of data, or the tests above show
- * nothing. */
+/* With a bound of 0 results must be wrong for these kinds of data.  Otherwise the tests would not
+ * show that the bound is needed. */
 static void check_without_bound(const struct how *how, idx top_k, const enum kind *kinds, int count)
 {
   static const struct device_test boundless = {.bound = 1};

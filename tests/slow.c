@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A library to preload: counts the bytes that a process reads from files and writes to them, and
- * holds it to rates.
+ * limits their rates.
  *
- * Files count whose path has the text SLOW_OF.  SLOW_TOLD=FILE: at its end a process adds the line
- * "read BYTES written BYTES" there.  SLOW_WRITE and SLOW_READ: bytes a second of all threads of a
- * process; a call that ends sooner waits. */
+ * Only files count whose path contains the text SLOW_OF.  With SLOW_TOLD=FILE a process appends the
+ * line "read BYTES written BYTES" to FILE at its end.  SLOW_WRITE and SLOW_READ are limits in bytes
+ * per second for all threads of a process; a call that is faster waits. */
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Bytes on their way one after another. */
+/* Reads, or writes, which pass one after another. */
 struct way {
   pthread_mutex_t lock;
-  double free_at; /* of the clock, when what was sent has passed */
+  double free_at; /* when all bytes so far have passed, by now() */
   long long bytes;
 };
 static struct way reads = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -39,7 +39,7 @@ static void wait_until(double when)
   nanosleep(&t, NULL);
 }
 
-/* So many bytes pass, from `begun` on at the earliest. */
+/* Let bytes pass, from the time `begun` on or later, at the rate in the variable `name`. */
 static void pass(struct way *way, double begun, ssize_t bytes, const char *name)
 {
   const char *text = getenv(name);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Routes with and without the certified filter, over and over: `soak_screen SCORES [cuda [SEED]]`
- * compares the supports of so many scores, with shapes, distributions and seeds of their own each
- * time.  Not a part of `make check`: 10^12 scores take an hour of one core.  For a GPU, several at
- * a time with seeds far apart: making the data takes longer than routing it. */
+ * Routes again and again with and without the certified filter, and compares the supports:
+ * `soak_screen SCORES [cuda [SEED]]` ends after SCORES scores.  Each problem has its own shape,
+ * distribution and seed.  Not a part of `make check`: 10^12 scores take an hour of one core.  For a
+ * GPU run several at a time, with seeds far apart, because making the data takes longer than
+ * routing it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ enum { MAX_ATOMS = 65536, MAX_COLUMNS = 96, MAX_TOP_K = 64, BARRED = 3 };
 
 struct soak {
   const char *kind;
-  idx max_n, n; /* rows: of any problem, of this one */
+  idx max_n, n; /* the most rows of a problem; rows of the present problem */
   struct arena arena;
   float *rows, *atoms;
   struct entry *lists[2];
@@ -29,7 +30,8 @@ struct soak {
   double scores;
 };
 
-/* A number of a vector: normal, heavy, small integers, or nearly the same for all vectors. */
+/* A number of a vector: normal, with heavy tails, a small integer, or nearly the same for all
+ * vectors. */
 static float draw(uint64_t seed, uint64_t stream, uint64_t i, uint64_t column)
 {
   float normal = (float)random_normal(seed, stream, i);
@@ -72,7 +74,7 @@ static int one_route(struct soak *s, const struct device_options *options, idx t
 static int one_problem(struct soak *s, uint64_t seed)
 {
   static const struct device_test mma = {.mma = 1};
-  idx wide = random_below(seed, 8, 0, 8) ? 1 : 8; /* more columns, fewer of the rest */
+  idx wide = random_below(seed, 8, 0, 8) ? 1 : 8; /* 8: more columns, fewer rows and atoms */
   idx p = 1 + (idx)random_below(seed, 1, 0, (uint64_t)wide * MAX_COLUMNS);
   idx d = random_below(seed, 2, 0, 4) ? 1 : 1 + (idx)random_below(seed, 3, 0, 8);
   idx k = MAX_ATOMS / d / wide - (idx)random_below(seed, 4, 0, 512);
@@ -89,7 +91,7 @@ static int one_problem(struct soak *s, uint64_t seed)
     s->atoms[i] = draw(seed, 7, (uint64_t)i, (uint64_t)(i % p));
   if (seed / 4 % 2) atoms_normalize(s->atoms, k, d, p);
   TRY(one_route(s, &options, top_k, 0));
-  if (top_k >= BARRED && seed % 5 == 0) { /* without what they like best */
+  if (top_k >= BARRED && seed % 5 == 0) { /* exclude the first atoms of each row */
     for (gidx i = 0; i < (gidx)s->n * BARRED; i++)
       s->barred[i] = s->lists[0][i / BARRED * top_k + i % BARRED].atom;
     s->excluded = (struct exclusions){s->barred, BARRED, BARRED};
@@ -121,7 +123,7 @@ int main(int argc, char **argv)
 {
   static struct soak s;
   s.kind = argc > 2 ? argv[2] : "cpu";
-  s.max_n = strcmp(s.kind, "cpu") ? 65536 : 1536; /* a GPU is faster than data are made */
+  s.max_n = strcmp(s.kind, "cpu") ? 65536 : 1536; /* a GPU needs large problems */
   double wanted = argc > 1 ? atof(argv[1]) : 1e9, begun = log_seconds();
   int status = soak_run(&s, wanted, argc > 3 ? (uint64_t)atoll(argv[3]) : 1);
   printf("%.4g scores compared in %.0f s, rows certified %lld, left by their list %lld, by their "

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test Anything Protocol in seven functions.  Only rank 0 speaks: set tap_rank first.
+ * The Test Anything Protocol.  Set tap_rank first: only rank 0 prints the lines of claims.
  *
- * A test prints one line per claim.  ok() alone is a claim of one check; between claim_begin() and
- * claim_end() each ok() is one check of that claim and speaks only if it fails, on any rank.  A
- * claim without a check fails, unless what it needs is not there and skip() said so. */
+ * A test prints one line per claim.  ok() alone is a claim of one check.  Between claim_begin() and
+ * claim_end() each ok() is one check of that claim; it prints a line only if it fails, on any rank.
+ * A claim without a check fails, unless skip() was called in it. */
 #ifndef TESTS_TAP_H
 #define TESTS_TAP_H
 
@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAP_SHOWN = 20 }; /* failed checks that a claim names */
+enum { TAP_SHOWN = 20 }; /* the most failed checks that a claim prints */
 
 static int tap_rank, tap_count, tap_failed;
 
 static struct {
-  char text[200], reason[200]; /* reason: of the last skip */
+  char text[200], reason[200]; /* of the claim; of the last skip() */
   int open, checks, failed, skipped;
 } tap_claim;
 
@@ -27,13 +27,13 @@ static int is_set(const char *name)
   return value && *value && strcmp(value, "0") != 0;
 }
 
-/* All combinations and the large sizes: with CHECK_FULL=1, as of `scripts/check --full`. */
+/* 1 with CHECK_FULL=1, which `scripts/check --full` sets: all combinations, and large sizes. */
 __attribute__((unused)) static int is_full(void)
 {
   return is_set("CHECK_FULL");
 }
 
-/* One line of the stream, about a whole claim. */
+/* Print the line of a whole claim on rank 0, and count it. */
 __attribute__((format(printf, 2, 0))) static int tap_line(int good, const char *format,
                                                           va_list args)
 {
@@ -56,7 +56,7 @@ __attribute__((format(printf, 2, 3))) static int tap_say(int good, const char *f
   return good;
 }
 
-/* Returns `good`.  The text names what was checked: in a claim, the shape. */
+/* Record a check.  Returns `good`.  The text names what was checked. */
 __attribute__((format(printf, 2, 3), unused)) static int ok(int good, const char *format, ...)
 {
   char text[1000];
@@ -100,7 +100,7 @@ __attribute__((format(printf, 1, 2), unused)) static void claim_begin(const char
   va_end(args);
 }
 
-/* Say whether it held.  Returns 1 if it did. */
+/* End a claim, and print whether it held.  Returns 1 if it did. */
 __attribute__((unused)) static int claim_end(void)
 {
   const char *text = tap_claim.text;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * In which form the kernels solve an arrow system on an H100: by warps, blocks, clusters, with
- * factors in registers or in the rows, or by three kernels; shared memory has room for the blocks
- * that a form counts on, and an older GPU has none of what is 9.0's.  Needs no GPU. */
+ * Claim: an arrow system is solved on an H100 in the expected form: by a warp, a block or a
+ * cluster, with factors in registers or not, or by three kernels.  Shared memory has room for the
+ * blocks that a form counts on.  An older GPU uses no form that needs architecture 9.0.  Needs no
+ * GPU. */
 #include <string.h>
 
 #include "base/num.h"
 #include "device/cuda/arrow_size.h"
 #include "tap.h"
 
-/* Bytes of shared memory of a block and of a multiprocessor, and what each block takes beside. */
+/* Bytes of shared memory: the most of a block; of a multiprocessor; reserved for each block. */
 enum { BLOCK_MOST = 227 << 10, ALL = 228 << 10, RESERVED = 1 << 10 };
 
 static struct cuda_state state;
@@ -61,9 +62,9 @@ static void check_choices(void)
   claim_end();
 }
 
-/* Forms that hold factors are those of arrow_resident(), and only on 9.0; of their blocks
- * arrow_resident_blocks() fit, of arrow_is_tiny() ARROW_TINY_BLOCKS, and two of all others that
- * have a block. */
+/* Forms that hold factors are those of arrow_resident(), and only on architecture 9.0.  Of their
+ * blocks arrow_resident_blocks() fit on a multiprocessor.  Of blocks of arrow_is_tiny()
+ * ARROW_TINY_BLOCKS fit, and of all other blocks two. */
 static void check_room(void)
 {
   static const gidx rows[] = {1, 64, 127, 200, 256, 257, 500, 512, 1000, 1024, 2000, 2048, 5000};

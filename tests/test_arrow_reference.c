@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * device_arrow gives the reference's bits: every d, k and n that has an edge, every variant, any
- * threads, alone or in a mixed batch, healthy, indefinite and not finite; and steps have
- * componentwise backward errors of a few roundings.
+ * Claim: device_arrow() gives the bits of the reference, for all d and k and for n around limits,
+ * every variant and number of threads, systems alone or in a mixed batch, healthy, indefinite or
+ * not finite.  Steps have componentwise backward errors of a few roundings.
  * RUN: np=1 */
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void devices_open(void)
   }
 }
 
-/* Solve by the reference and on every device; the number of devices that differ. */
+/* Solve by the reference and on every device.  Returns the number of devices that differ. */
 static int differ_count(struct arrow_item *items, gidx count, const struct arrow_options *o)
 {
   int differ = 0;
@@ -52,11 +52,12 @@ static int differ_count(struct arrow_item *items, gidx count, const struct arrow
   return differ;
 }
 
-/* In roundings.  A row has up to d + k = 48 terms, or n of them in 32 lanes, and its error grows
- * like their root; the largest that was seen is 6. */
+/* The largest backward error, as a multiple of a rounding.  A row of the matrix has up to d + k =
+ * 48 terms, or n terms in 32 lanes, and its error grows like the root of their number.  The largest
+ * measured one is 6. */
 static const real MAX_BACKWARD = 32 * 0x1p-53;
 
-/* The bound holds, and steps that are off by 1e-12 of themselves break it. */
+/* The steps keep the bound, and steps with a relative error of 1e-12 break it. */
 static void backward_test(const struct arrow_item *item, const struct arrow_options *o)
 {
   const struct arrow_system *s = &item->system;
@@ -142,7 +143,7 @@ static void mixed_test(void)
      counts[1], counts[2], counts[3], escalated);
 }
 
-/* Where an entry of a long system is bad, and what it is. */
+/* Long systems with each kind of trouble: status and row of the failure are the reference's. */
 static void long_failures_test(void)
 {
   const struct arrow_options plain = {0}, escalate = {.escalate = 1};
@@ -155,7 +156,7 @@ static void long_failures_test(void)
   ok(differ == 0, "long systems that fail: the reference's outcome");
 }
 
-/* Systems with values that leave the range of doubles somewhere on the way. */
+/* Systems in which some intermediate values overflow or underflow. */
 static void extreme_test(void)
 {
   static const real scales[] = {0x1p-1060, 0x1p-530, 0x1p-200, 0x1p300, 0x1p500, 0x1p600, 0x1p1000};
@@ -171,7 +172,7 @@ static void extreme_test(void)
   ok(differ == 0, "overflow and underflow in every part: the reference's bits");
 }
 
-/* Every part with every value that is not finite, with a border and without. */
+/* Values that are not finite in every part of a system, with a border and without. */
 static void not_finite_test(void)
 {
   const struct arrow_options plain = {0};
@@ -189,8 +190,9 @@ static void not_finite_test(void)
      tried);
 }
 
-/* Diagonal blocks of condition 1e10 with couplings in their range, and a border that these nearly
- * use up: H = v v' + 1e-10 I, B = H z, C = sum z' B + 1e-4 I. */
+/* An ill-conditioned system.  Row blocks have a condition of 1e10, couplings are in their range,
+ * and little of the border is left after elimination: H = v v' + 1e-10 I, B = H z, C = sum z' B +
+ * 1e-4 I. */
 static struct arrow_item ill_make(idx d, idx k, gidx n)
 {
   struct arrow_item item = item_make(d, k, n, 11, 0);
@@ -245,7 +247,7 @@ int main(void)
     printf("1..0 # SKIP this processor has no fused multiply-add\n");
     return 0;
   }
-  mixed_test(); /* first: devices have taken no room yet for anything larger */
+  mixed_test(); /* first, when devices have not yet allocated memory for larger systems */
   sizes_test();
   long_test();
   ill_test();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The hash that names a dictionary: hashlib's, whatever the order and the overall signs of atoms;
- * another one when any one value changes by its last bit. */
+ * Claim: the hash that names a dictionary is the one that hashlib computes.  It does not depend on
+ * the order and the signs of atoms, and it changes when any value changes by its last bit. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { K = 5, D = 2, P = 7, VALUES = K * D * P };
 
-/* Multiples of 1/64, among them zeros, and in atom 2 ties of the largest magnitude. */
+/* Multiples of 1/64.  Some are zeros, and atom 2 has two values of the largest magnitude. */
 static void atoms_make(float *atoms)
 {
   for (int i = 0; i < VALUES; i++) atoms[i] = (float)((i * 37 + 11) % 101 - 50) / 64;
@@ -29,7 +29,7 @@ static int hash_of(const float *atoms, idx d, char *sha)
   return status == OK;
 }
 
-/* -1: there is no hash. */
+/* 1: the hash is `wanted`; 0: it is another; -1: there is none. */
 static int same_hash(const float *atoms, const char *wanted)
 {
   char sha[SHA256_HEX];
@@ -87,7 +87,7 @@ static void order_check(const float *atoms, const char *wanted)
 
 int main(void)
 {
-  /* by hashlib: tests/test_terminal.py has the program */
+  /* computed by hashlib, with the program in tests/test_terminal.py */
   static const char frames[] = "55b9e44fcc72b8b74ee350c20057f3193dd95a8c00b5f366f09ca69963659bc8",
                     vectors[] = "29414ec52894b8a9550741a99410553b9381e146bfdd7c29c1aad26c313a671e";
   float atoms[VALUES];

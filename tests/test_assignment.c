@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An assignment has the largest sum, and of several such it is the first, as trying all of them
- * finds; the fast solver gives the pairs of the reference, for any number of threads (N.22a).
+ * Claim: an assignment has the largest sum, and of several with this sum it is the first; trying
+ * all of them shows it.  The fast solver gives the pairs of the reference, on any number of threads
+ * (N.22a).
  * RUN: np=1 */
 #include "model/assignment.h"
 
@@ -24,7 +25,7 @@ static float draw_normal(void)
   return (float)random_normal(5, 2, draws++);
 }
 
-/* All injective maps of the smaller side, in lexicographic order. */
+/* The search through all injective maps of the smaller side, in lexicographic order. */
 struct trial {
   idx k, l; /* k <= l */
   const float *scores;
@@ -64,7 +65,7 @@ static void oracle(idx k, idx l, const float *scores, idx *match)
   for (idx j = 0; j < l && k > l; j++) match[t.best[j]] = j;
 }
 
-/* Integers of so many values: the fewer, the more ties. */
+/* Draw scores of `values` different values; few values give many ties. */
 static void scores_draw(int values, gidx count, float *scores)
 {
   for (gidx n = 0; n < count; n++) scores[n] = (float)(draw_below(values) - values / 2) / 8;
@@ -103,7 +104,7 @@ static void one_compare(idx k, idx l, const float *scores, const char *name)
   }
 }
 
-/* Scores of vectors that are alike, as cosines are: sums of shared parts. */
+/* Draw scores like cosines of similar vectors: products of vectors that share parts. */
 static void cosines_draw(idx k, idx l, float *scores)
 {
   enum { P = 24 };

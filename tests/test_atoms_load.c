@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: atoms that threads read, scale and check together are those of one thread, with the same
- * hash, whichever of them a rank reads; where some are at fault, the same one is named. */
+ * Claim: atoms that several threads read, scale and check have the bits and the hash of one thread,
+ * whichever atoms a rank reads.  If some atoms are wrong, the same one is named. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 enum { K = 4003, P = 384 };
 static const int threads[] = {1, 2, 3, 8, 40};
 static float all[K * P], scaled[K * P];
-static idx d; /* vectors of an atom: fewer atoms then */
+static idx d; /* vectors of an atom; there are K / d atoms */
 
 static int atoms_give(void *self, idx first, idx count, float *out)
 {
@@ -25,15 +25,15 @@ static int atoms_give(void *self, idx first, idx count, float *out)
   return OK;
 }
 
-/* A case: the ranks of a group, the groups, tiles, atoms that are stored together, and whether each
- * rank reads all that it holds. */
+/* A case: ranks of a group, number of groups, width of tiles, atoms that are stored together, and
+ * whether each rank reads all atoms that it holds. */
 struct dealt {
   int size, groups;
   idx width, unit;
   int reads_all;
 };
 
-/* What a rank of a group reads; the caller frees the shard. */
+/* Let rank `rank` of group `number` read its atoms.  The caller frees the shard. */
 static int deal(const struct dealt *is, int rank, int number, int spare, struct shard *t)
 {
   static struct comm like;
@@ -55,8 +55,8 @@ static int deal(const struct dealt *is, int rank, int number, int spare, struct 
   return status ? status : shard_read(t);
 }
 
-/* The slots whose atoms are not as they should be: those that the rank is to read, and no others,
- * are there.  *terms <- the hash of its share. */
+/* The number of slots with a wrong atom.  A slot that the rank does not read must be zero.  *terms
+ * <- the hash of its share. */
 static gidx slots_wrong(const struct shard *t, const struct dealt *is, int number, uint64_t *terms)
 {
   gidx first, count, wrong = 0, width = (gidx)d * P;
@@ -99,8 +99,8 @@ static void deals_check(struct dealt is)
   }
 }
 
-/* Of the atoms of the second rank of two the lowest one at fault is named, and agreed on by a key
- * that is behind no other one. */
+/* Two atoms of the second rank of two are wrong.  The lower one is named, and the key by which
+ * ranks would agree on it is not above it. */
 static void faults_check(idx low, idx high)
 {
   const struct dealt is = {2, 1, 512, 341, 0};
@@ -121,7 +121,7 @@ static void faults_check(idx low, idx high)
   all[high * P] = kept[1];
 }
 
-/* Atoms of any length for d = 1, orthonormal frames else. */
+/* Fill the atoms: of any norm if d is 1, otherwise orthonormal frames. */
 static void atoms_fill(void)
 {
   real frame[MAX_FRAME * P];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the reference of attention (N.27) is softmax attention, for all shapes and masks, and
- * neither cells that are not seen nor the place of a block in a pool change a bit. */
+ * Claim: the reference of attention (N.27) is softmax attention, for all shapes and masks.  Neither
+ * cells that are masked nor the places of blocks in a pool change a bit. */
 #include "attention_data.h"
 #include "base/num.h"
 #include "base/status.h"
@@ -9,7 +9,7 @@
 static const gidx lengths[] = {1, 7, 64, 127, 128, 129, 1000};
 static const idx widths[] = {16, 32, 64, 96, 128, 256};
 
-/* Relative to the largest value, of scores of size 1; three times what was seen. */
+/* The largest error for scores of size 1: three times the largest measured one. */
 static const double TOLERANCE = 3e-6;
 
 static double score64(const struct sequence *s, gidx i, idx head, gidx j)
@@ -23,7 +23,7 @@ static double score64(const struct sequence *s, gidx i, idx head, gidx j)
   return a->softcap > 0 ? a->softcap * tanh(u / a->softcap) : u;
 }
 
-/* How far a result is from that of f64: of out, of lse, and of the sum of all weights from 1. */
+/* Differences from f64: of out and of lse; and of the sum of all weights from 1. */
 struct distance {
   double out, lse, sum;
 };
@@ -57,7 +57,7 @@ static struct distance distance_find(const struct sequence *s, gidx i, idx head)
   return d;
 }
 
-/* First, middle and last query of the first and the last head. */
+/* Check the first, the middle and the last query of the first and the last head. */
 static void near_check(const struct sequence *s, double tolerance)
 {
   for (int at = 0; at < 3; at++)
@@ -106,7 +106,7 @@ static void kinds_check(void)
   claim_end();
 }
 
-/* Scores of a size of 1e4: the largest decides, and an ulp of a score is 1e-3. */
+/* Scores of about 1e4: the largest score decides, and a unit in its last place is 1e-3. */
 static void large_check(void)
 {
   struct attention a = {.heads = 1, .kv_heads = 1, .d = 64, .dv = 64};
@@ -120,7 +120,8 @@ static void large_check(void)
   sequence_free(&s);
 }
 
-/* Which positions does a query see?  With q = 0 and v the unit vectors out has them. */
+/* Check which positions each query sees.  With q = 0 and unit vectors in v, out[j] > 0 where
+ * position j is seen. */
 static void mask_check(struct attention a, gidx n_q, gidx n_kv, const char *const *expected)
 {
   a.heads = a.kv_heads = 1, a.d = 16, a.dv = (idx)n_kv;
@@ -153,8 +154,8 @@ static void masks_check(void)
   claim_end();
 }
 
-/* Put the positions of a sequence into blocks of a pool from the last block down, with NaN in the
- * cells that no position has. */
+/* Put the positions of a sequence into blocks of a pool, in descending order of blocks.  Cells
+ * without a position have NaN. */
 static struct attention_cells pool_make(const struct sequence *s, idx size, idx *table)
 {
   const struct attention *a = &s->a;
@@ -199,7 +200,7 @@ static void pools_check(void)
   sequence_free(&s);
 }
 
-/* What is beyond the mask is not read as a number; what is not finite and seen gives NaN. */
+/* Masked values that are not finite change nothing; those that are seen give NaN. */
 static void not_finite_check(void)
 {
   struct attention a = {.heads = 1, .kv_heads = 1, .d = 16, .dv = 16, .causal = 1};

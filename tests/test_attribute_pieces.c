@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: lists and sums of attribution whose keys and values come to a GPU in pieces have the bits
- * of the CPU's, whatever room the GPU has and which queries go together; so have those of a device
- * that takes pieces as a GPU does and walks them by the plain loops.
+ * Claim: if keys and values come to a GPU in pieces, lists and sums of attribution have the bits of
+ * the CPU, for any memory of the GPU and any blocks of queries.  The same holds for a CPU that
+ * takes pieces as a GPU does (pieces_made.h).
  * RUN: np=1 3 */
 #include "harvest/attribute.h"
 
 #include "pieces_made.h"
 
-enum { ATOMS = 23, TOP = 5, MUTE = 4 /* a sequence whose rows have no atom */ };
+enum { ATOMS = 23, TOP = 5, MUTE = 4 /* the sequence whose rows have no atom */ };
 
-/* Supports and atoms in memory, and the lists that rank 0 got. */
+/* A capture with supports and atoms, in memory. */
 struct explained {
   struct made m;
   struct support_source supports;
@@ -17,6 +17,8 @@ struct explained {
   gidx *start;  /* [n + 1] */
   float *units; /* [ATOMS][p] */
 };
+
+/* The lists and sums that rank 0 gets. */
 struct listed {
   gidx *row;   /* [pairs][TOP] */
   float *code; /* [pairs][TOP] */
@@ -24,8 +26,8 @@ struct listed {
   gidx pairs;  /* so far */
 };
 
-/* Row i has so many atoms, from 3 i on, most rows of a long sequence none, some rows more than a
- * block of threads of a GPU takes. */
+/* The number of atoms of a row; row i has atoms from 3 i on.  Most rows of the first sequence have
+ * none, and some rows have more than a block of threads of a GPU takes. */
 static gidx pairs_of(const struct made *m, gidx row)
 {
   static const gidx counts[] = {4, 1, 17, 2};
@@ -114,8 +116,7 @@ static int listed_same(const struct listed *a, const struct listed *b)
          !memcmp(a->sum, b->sum, n * sizeof *a->sum);
 }
 
-/* With memory of which so many shards are the part that keys and values get, and what is beside
- * them. */
+/* Run the attribution on a device whose memory has room for `shards` shards of keys and values. */
 static int attribute_to(struct comm *c, struct explained *t, struct device *dev, idx block,
                         gidx shards, struct listed *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the job of attribute has the bits of its reference, lists and sums, for every kind of
- * attention, many sequences, rows of any length, blocks and ranks; a paged pool gives the
- * reference's bits, and contributions sum to the row's score.
+ * Claim: lists and sums of attribute_run() have the bits of the reference, for every kind of
+ * attention, several sequences, rows with any number of atoms, and any blocks and ranks.  A paged
+ * pool gives the same bits, and the contributions of a pair sum to its score.
  * RUN: np=1 5, full=1 2 3 5 */
 #include "attention_data.h"
 #include "base/num.h"
@@ -14,7 +14,7 @@ enum { SEQUENCES = 4, ATOMS = 11, MOST = 5 };
 
 static const gidx n_q[SEQUENCES] = {1, 70, 0, 33}, n_kv[SEQUENCES] = {1, 70, 9, 1100};
 
-/* Captures, supports and atoms in memory, and what was said of them. */
+/* A capture, supports and atoms in memory, and what the sink has counted. */
 struct problem {
   struct attention a;
   struct sequence sequence[SEQUENCES];
@@ -22,7 +22,7 @@ struct problem {
   float *atoms; /* [ATOMS][p] */
   idx p, top;
   gidx *row_start; /* [n + 1] */
-  gidx bad, seen;  /* pairs that differ from the reference, and all */
+  gidx bad, seen;  /* differences from the reference; number of pairs */
 };
 
 static int queries_give(void *self, gidx first, idx count, float *q)
@@ -48,7 +48,7 @@ static int positions_give(void *self, gidx sequence, gidx first, idx count, floa
   return OK;
 }
 
-/* Row i has i mod MOST atoms: 3 i, 3 i + 1, ... modulo ATOMS. */
+/* Row i has i mod MOST atoms: 3 i, 3 i + 1, ..., modulo ATOMS. */
 static idx atom_of(gidx row, gidx place)
 {
   return (idx)((3 * row + place) % ATOMS);
@@ -102,7 +102,7 @@ static void problem_free(struct problem *t)
   free(t->row_start);
 }
 
-/* The reference of a row: sums first, then pair after pair. */
+/* The reference of a row: the sums of its heads, then pair after pair. */
 static void row_reference(const struct problem *t, gidx row, const struct attention_cells *cells,
                           idx s, struct top_rows *top, real *sum)
 {
@@ -125,13 +125,13 @@ static void lists_clear(struct top_rows *t)
   for (gidx i = 0; i < (gidx)t->k * t->r; i++) t->row[i] = -1, t->code[i] = 0;
 }
 
-/* Of a block without pairs there is nothing to point to. */
+/* Do `bytes` bytes differ?  The pointers of a block without pairs may be NULL. */
 static int differ(const void *a, const void *b, size_t bytes)
 {
   return bytes && memcmp(a, b, bytes) != 0;
 }
 
-/* The sink: every row against its reference. */
+/* The sink: compare every row of a block with its reference. */
 static int block_compare(void *self, const struct attributed_block *b)
 {
   struct problem *t = self;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: sums of sum blocks that are cut anywhere, joined where they are and completed elsewhere
- * have the bits of the recursion of (N.0), absent blocks and negative zeros included. */
+ * Claim: sum blocks may be cut into parts anywhere, each part joined by itself, and the parts
+ * joined.  The sum has the bits of the recursion of (N.0), with absent blocks and negative zeros,
+ * too. */
 #include "base/block_tree.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ enum { BLOCKS = 37 };
 static int present[BLOCKS];
 static real value[BLOCKS];
 
-/* T(level, index) as it is written down; 0 when absent. */
+/* *out <- T(level, index) by its definition.  Returns 0 if all its blocks are absent. */
 static int recursion(int level, int index, real *out)
 {
   real left, right;
@@ -27,7 +28,7 @@ static int recursion(int level, int index, real *out)
   return has_left || has_right;
 }
 
-/* Blocks cut into parts at `cuts`, each joined alone, then all of them. */
+/* The sum of blocks that are cut into parts at `cuts`: each part is joined, then all parts. */
 static real cut_total(const int *cuts, int parts)
 {
   struct arena arena = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: memory_zeroed and an arena give zeros on a 64-byte boundary, also where memory was used
- * before; a dry arena counts the bytes that the same calls take from a real one. */
+ * Claim: memory_zeroed() and an arena give zeros on a 64-byte boundary, even if the memory was used
+ * before.  A dry arena counts the bytes that the same calls take from a real one. */
 #include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int are_zero(const unsigned char *bytes, size_t count)
   return 1;
 }
 
-/* Writing that no compiler leaves out, though the memory is freed next. */
+/* Write to memory.  No compiler may drop this, although the memory is freed next. */
 static void soil(volatile unsigned char *bytes, size_t count)
 {
   for (size_t i = 0; i < count; i++) bytes[i] = 255;
@@ -24,10 +24,10 @@ static void soil(volatile unsigned char *bytes, size_t count)
 
 int main(void)
 {
-  enum { LONGEST = (65 << 20) + 5 }; /* several threads share it out */
+  enum { LONGEST = (65 << 20) + 5 }; /* so long that several threads clear it */
   static const size_t sizes[] = {0, 1, 4095, (4 << 20) - 1, 4 << 20, (9 << 20) + 5, LONGEST};
   team_spare_set(3);
-  mallopt(M_MMAP_MAX, 0); /* long arrays too come from where memory is used again */
+  mallopt(M_MMAP_MAX, 0); /* so that long arrays use memory of earlier ones, too */
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
   unsigned char *first = malloc(2 * LONGEST);
   soil(first, 2 * LONGEST);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the streaming sums of base/sums.h are the tree of (N.0), widening is exact for all 65,536
- * patterns, random numbers have the moments they promise, fingerprints add up over any cut. */
+ * Claim: the streaming sums of base/sums.h are the tree of (N.0).  Widening of 16-bit floats is
+ * exact for all 65,536 patterns.  Random numbers have the moments of their distributions.  The
+ * fingerprints of parts add up to that of the whole. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "base/sums.h"
 #include "tap.h"
 
-/* (N.0) as written: T(l, j) over blocks [j 2^l, (j + 1) 2^l), absent parts left out. */
+/* (N.0) by its definition: T(l, j) over blocks [j 2^l, (j + 1) 2^l); absent parts are left out. */
 static real tree_reference(const real *x, gidx n, gidx block, int level, gidx j)
 {
   if (level == 0) {
@@ -35,7 +36,7 @@ static int sum_matches(const real *x, gidx n)
   return memcmp(&want, &got, sizeof want) == 0;
 }
 
-/* The same through block_sum_push, two columns at once: x and -x. */
+/* The same by block_sum_push(), with two columns at once: x and -x. */
 static int blocks_match(const real *x, gidx n)
 {
   real tree[TREE_LEVELS * 2] = {0}, total[2];
@@ -139,7 +140,7 @@ static void test_fingerprint(void)
   int same = 0;
   for (int i = 0; i < 8; i++)
     for (int j = 0; j < 8; j++) {
-      x[i] = -x[i]; /* one sign, of i = j none */
+      x[i] = -x[i]; /* one sign if i = j, otherwise two */
       if (i != j) x[j] = -x[j];
       same += (fingerprint(x, 250, 16, 7) == whole);
       x[i] = -x[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: a line of progress tells what is done of the whole job, also of one that an earlier run
- * has begun, and how fast this run is: in a file after ten seconds, on a terminal after half of
- * one. */
+ * Claim: a line of progress tells how much of the whole job is done, including the part of an
+ * earlier run, and how fast this run is.  A file gets a line after ten seconds, a terminal after
+ * half a second. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "tap.h"
 
-/* What was written since the last call. */
+/* The text that was written to a file since the last call. */
 static const char *said(int from)
 {
   static char text[4096];
@@ -21,8 +21,8 @@ static const char *said(int from)
   return text;
 }
 
-/* The same of a terminal, whose other end has what was written only when the kernel comes to it:
- * all that comes until nothing more does for a while. */
+/* The same for a terminal.  The kernel passes text on with a delay, so this reads until nothing
+ * comes for 100 ms.  milliseconds: how long to wait for the first text. */
 static const char *said_there(int from, int milliseconds)
 {
   static char text[4096];
@@ -37,21 +37,21 @@ static const char *said_there(int from, int milliseconds)
   return text;
 }
 
-/* Let stderr be a file; returns one to read it. */
+/* Redirect stderr to a file.  Returns 0 on success. */
 static int stderr_to(int file)
 {
   fflush(stderr);
   return dup2(file, STDERR_FILENO) < 0;
 }
 
-/* As if so many seconds had passed. */
+/* Move the times of p back, as if `seconds` had passed. */
 static void wait_for(struct progress *p, double seconds)
 {
   p->start -= seconds;
   p->shown -= seconds;
 }
 
-/* Is this the one line of a text, behind its time? */
+/* Is `line` the only line of a text, after its time stamp? */
 static int is_line(const char *text, const char *line)
 {
   const char *at = strstr(text, "] ");
@@ -59,7 +59,8 @@ static int is_line(const char *text, const char *line)
   return at && !strncmp(at + 2, line, length) && !strcmp(at + 2 + length, "\n");
 }
 
-/* Rates and times left are small: where a machine pauses a while none of their digits changes. */
+/* Rates and remaining times are small numbers, so that a short pause of the machine changes none of
+ * their digits. */
 static void file_check(int from, int log)
 {
   struct progress p;
@@ -100,7 +101,7 @@ static void terminal_check(int from, int log)
   progress_show(&p, 90);
   const char *text = said_there(from, 10000);
   ok(!strcmp(text, "\rsolve   90 of 100 systems (90 %), 5 systems/s, 2 s left"), "%s", text);
-  p.shown += 60; /* as if half a second took a minute */
+  p.shown += 60; /* so that half a second since the last line has not passed */
   progress_show(&p, 95);
   ok(!*said_there(from, 100), "nothing within half a second");
   progress_show(&p, 100);

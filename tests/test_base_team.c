@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: loops on spare threads, several at a time and one within another, do each task once, have
- * done all when they return, and never take more threads than are spare; these run on all cores of
- * the process, though OpenMP has bound the main thread to one. */
+ * Claim: loops on spare threads do each task once, and have done all tasks when they return, even
+ * if several run at a time or one runs inside another.  They never take more threads than are
+ * spare.  Spare threads run on all cores of the process, although OpenMP has bound the main thread
+ * to one. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -15,10 +16,10 @@
 enum { CALLERS = 4, TURNS = 300, TASKS = 97 };
 
 struct loop_test {
-  int done[TASKS]; /* not atomic: what tasks write is there when the loop returns */
+  int done[TASKS]; /* not atomic, because tasks have written them when the loop returns */
   atomic_int inside, most;
-  int inner, expected;      /* threads, for which a task waits */
-  struct loop_test *within; /* [TASKS] */
+  int inner, expected;      /* tasks of an inner loop; threads for which a task waits */
+  struct loop_test *within; /* [TASKS] of inner loops */
 };
 
 static void task(void *self, gidx i)
@@ -27,7 +28,7 @@ static void task(void *self, gidx i)
   int inside = ++t->inside, most = t->most;
   while (inside > most && !atomic_compare_exchange_weak(&t->most, &most, inside)) continue;
   for (int turn = 0; turn < 5000 && t->most < t->expected; turn++) usleep(1000);
-  if (t->expected) usleep(2000); /* so that one more would be seen */
+  if (t->expected) usleep(2000); /* so that one thread too many would be counted */
   if (t->within && i % 16 == 0) spare_run(t->inner, task, &t->within[i]);
   t->done[i]++;
   t->inside--;
@@ -40,7 +41,7 @@ static int is_done(const struct loop_test *t, int count, int times)
   return t->inside == 0;
 }
 
-/* One of several threads that run loops side by side. */
+/* One of several threads that run loops at the same time. */
 static void *caller(void *wrong)
 {
   struct loop_test *t = malloc((TASKS + 1) * sizeof *t);
@@ -70,7 +71,7 @@ static void callers_test(int spare)
      CALLERS * TURNS, CALLERS);
 }
 
-/* Tasks that wait until everybody who may come is there. */
+/* A loop whose tasks wait until the expected number of threads is there. */
 static void most_test(int spare, int count, int expected)
 {
   struct loop_test t = {.expected = expected};
@@ -80,7 +81,7 @@ static void most_test(int spare, int count, int expected)
      spare, count, t.most, expected);
 }
 
-/* Begun, a loop is run by spare threads, or where there are none by who ends it. */
+/* A loop that was begun is run by spare threads; without any, by the thread that ends it. */
 static void begin_test(int spare, int count)
 {
   struct loop_test t = {.most = 0};
@@ -95,7 +96,7 @@ static void begin_test(int spare, int count)
      "%d spare: %d of %d tasks were begun before the end", spare, early, count);
 }
 
-static int begun; /* cores that the process began with */
+static int begun; /* number of cores of the process when it started */
 
 static void mask_look(void *same, gidx i)
 {
@@ -111,7 +112,7 @@ static void *mask_caller(void *same)
   return NULL;
 }
 
-/* Before any other loop, since helpers stay: they are started by a thread that is bound. */
+/* This runs before any other loop, because helper threads stay.  A bound thread starts them. */
 static void mask_test(void)
 {
   int same[20] = {0}, unbound = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A coder on the CPU gives the bits of the references, for one dictionary after another, with the
- * certified filter and without. */
+ * Claim: a coder on the CPU gives the bits of the references, for one dictionary after another,
+ * with the certified filter and without. */
 #include "device_coder.h"
 #include "variants.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * RUN: np=2 3
  *
- * Claim: ranks that share out the rows of a coder all get the bits of the references, also where
- * there are fewer rows than ranks, on the CPU and on GPUs; what one cannot code is told by all. */
+ * Claim: ranks that share the rows of a coder all get the bits of the references, even if there are
+ * fewer rows than ranks, on the CPU and on GPUs.  If one rank cannot code a row, all ranks report
+ * it. */
 #include "device_coder.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ static void check_shapes(const struct how *how)
     check_coder(how, 1, shapes[i], i ? 61 : 700, i == 2 ? 2 : 33);
 }
 
-/* Scores of the last row, which is the last rank's, are no numbers. */
+/* Scores of the last row overflow.  The last rank has this row. */
 static void check_failure(const struct how *how)
 {
   struct coder_case t = {.shape = {.k = 50, .d = 1, .p = 8, .s = 3, .rounds = 1},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: all ranks and threads together find the classes of the serial reference, bit for bit, for
- * rows of any length, atoms in no row, ranks without rows, and lots that end anywhere.
+ * Claim: ranks and threads together find the classes of the serial reference, for rows of any
+ * length, atoms in no row, ranks without rows, and lots of atoms that end anywhere.
  * RUN: np=1 2 3 5 */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { LONGEST = 200 };
 struct made {
   const char *name;
   gidx n;
-  idx k, length; /* atoms a row, at most */
+  idx k, length; /* atoms; the most atoms per row */
   int varies;    /* rows have 0 to `length` */
   int skewed;    /* small indices are drawn far more often */
 };
@@ -29,7 +29,7 @@ static idx atom_draw(const struct made *m, uint64_t at)
   return (idx)atom;
 }
 
-/* atoms[] <- row i, each atom once; returns how many. */
+/* atoms[] <- the atoms of row i, each once.  Returns their number. */
 static idx row_make(const struct made *m, gidx i, idx *atoms)
 {
   idx wanted = m->length, n = 0;
@@ -42,7 +42,7 @@ static idx row_make(const struct made *m, gidx i, idx *atoms)
   return n;
 }
 
-/* *view <- rows first .. first + n - 1; its arrays are the caller's to free. */
+/* *view <- rows first .. first + n - 1.  rows_free() frees its arrays. */
 static void rows_make(const struct made *m, gidx first, gidx n, struct support_view *view)
 {
   gidx *start = calloc((size_t)n + 1, sizeof *start);
@@ -65,7 +65,7 @@ static int same(const struct classes *a, const struct classes *b)
          !memcmp(a->atoms, b->atoms, (size_t)a->start[a->count] * sizeof *a->atoms);
 }
 
-/* A looker that walks through the rows. */
+/* A looker that finds conflicts by a plain walk through the rows. */
 static int plain_look(void *self, const struct color_conflicts *look)
 {
   const struct support_view *own = self;
@@ -90,7 +90,7 @@ static int failing_look(void *self, const struct color_conflicts *look)
   FAIL(ERR_DEVICE, "a device that fails");
 }
 
-/* A looker gives the same classes; where one fails, all ranks learn of it. */
+/* With a looker the classes are the same.  If a looker fails on one rank, all ranks learn of it. */
 static int test_looker(struct comm *c, const struct made *m, struct support_view *own,
                        const struct classes *wanted)
 {

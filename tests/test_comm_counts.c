@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: counts and offsets beyond MPI's int go in parts, or as types with places of their own;
- * none is cut.  The calls of MPI are ours, and move nothing: a test in counts alone.
+ * Claim: if counts or offsets exceed MPI's int, messages go in parts, or as types that contain
+ * their places; none is truncated.  This file replaces MPI calls by ones that move nothing, so only
+ * counts are tested.
  * RUN: np=1 */
 #include <limits.h>
 #include <mpi.h>
@@ -11,13 +12,13 @@
 #include "tap.h"
 
 enum { RANKS = 3, HALF = 1 << 30 };
-#define AT ((char *)4096) /* never looked at */
+#define AT ((char *)4096) /* never read */
 
 static int calls, good;
-static gidx sum, moved[RANKS]; /* items so far, and of each rank */
-static const idx *wanted;      /* [RANKS] */
+static gidx sum, moved[RANKS]; /* items that were broadcast so far; items of each rank so far */
+static const idx *wanted;      /* [RANKS] items of each rank */
 
-/* Where the items of a rank begin. */
+/* The number of the first item of a rank. */
 static gidx start_of(int rank)
 {
   gidx start = 0;
@@ -25,7 +26,7 @@ static gidx start_of(int rank)
   return start;
 }
 
-/* Of statuses: that of each rank is the one that is sent. */
+/* For statuses: each rank gets the sent status for every rank. */
 int MPI_Iallgather(const void *from, int n, MPI_Datatype type, void *to, int to_n,
                    MPI_Datatype to_type, MPI_Comm comm, MPI_Request *request)
 {
@@ -36,7 +37,7 @@ int MPI_Iallgather(const void *from, int n, MPI_Datatype type, void *to, int to_
   return MPI_SUCCESS;
 }
 
-/* Parts of all, in which the items of a rank follow those that it has moved. */
+/* A part of all items.  The items of a rank must follow those that it has moved before. */
 int MPI_Iallgatherv(const void *from, int n, MPI_Datatype type, void *to, const int *counts,
                     const int *starts, MPI_Datatype to_type, MPI_Comm comm, MPI_Request *request)
 {
@@ -59,7 +60,7 @@ static int is_at(MPI_Datatype type, gidx count, MPI_Aint place)
   return count == 0 ? bytes == 0 : at == place && bytes == 8 * count;
 }
 
-/* Messages of the other ranks: their items stand behind each other. */
+/* Messages of the other ranks.  All items of a rank must come as one type, at their place. */
 int MPI_Irecv(void *to, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request *request)
 {
@@ -69,12 +70,12 @@ int MPI_Irecv(void *to, int count, MPI_Datatype type, int from, int tag, MPI_Com
   MPI_Get_address(AT + 8 * start_of(from), &place);
   good &= to == MPI_BOTTOM && count == 1 && is_at(type, wanted[from], place);
   moved[from] = wanted[from];
-  moved[0] = wanted[0]; /* its own are there */
+  moved[0] = wanted[0]; /* rank 0 has its own items already */
   *request = MPI_REQUEST_NULL;
   return MPI_SUCCESS;
 }
 
-/* The side that is looked at has wanted[]. */
+/* 1: the counts wanted[] are those that are sent; 0: those that are received. */
 static int is_sent;
 
 int MPI_Ialltoallw(const void *from, const int *send, const int *send_starts,
@@ -93,7 +94,7 @@ int MPI_Ialltoallw(const void *from, const int *send, const int *send_starts,
   return MPI_SUCCESS;
 }
 
-/* Parts of 8 bytes an item have to follow each other. */
+/* A part of items of 8 bytes.  Parts have to follow each other. */
 int MPI_Ibcast(void *items, int count, MPI_Datatype type, int root, MPI_Comm comm,
                MPI_Request *request)
 {
@@ -107,7 +108,7 @@ int MPI_Ibcast(void *items, int count, MPI_Datatype type, int root, MPI_Comm com
   return MPI_SUCCESS;
 }
 
-/* Was it refused, before a call? */
+/* Check that an operation was refused before any call. */
 static void refused(int status, const char *what)
 {
   ok(status == ERR_COMM && calls == 0 && strstr(status_message(), "more than one exchange carries"),
@@ -116,7 +117,7 @@ static void refused(int status, const char *what)
   calls = 0;
 }
 
-/* Let this be what moves. */
+/* Set the counts that are to move, and forget what has moved. */
 static const idx *want(const idx *counts)
 {
   wanted = counts;
@@ -125,7 +126,7 @@ static const idx *want(const idx *counts)
   return counts;
 }
 
-/* Was it moved, all of it and to its place, in so many calls? */
+/* Check that all items were moved to their places, in `most` calls. */
 static void taken(int status, int most, const char *what)
 {
   int all = memcmp(moved, (gidx[]){wanted[0], wanted[1], wanted[2]}, sizeof moved) == 0;

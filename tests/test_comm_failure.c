@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the table of comm/failure.h: every event in every state, for each rank that may fail,
- * gives the next state, the status, the exchanges and the bytes that the table says.
+ * Claim: the table of comm/failure.h holds.  Every event in every state, whichever rank fails,
+ * gives the next state, the status and the number of exchanges of the table, and moves numbers or
+ * not.
  * RUN: np=1 2 3 4 */
 #include "base/log.h"
 #include "base/status.h"
@@ -12,17 +13,17 @@ enum verb { ALLGATHER, GATHER, ALLTOALLV, BROADCAST, SUM, OR, VERBS };
 static const char *const event_names[] = {"record", "record again", "loose",  "lockstep",
                                           "agree",  "flags",        "recover"};
 
-/* The table.  Of PENDING: on the rank that failed; the others are OK. */
+/* A row of the table.  PENDING is the state of the rank that failed; the other ranks are OK. */
 struct row {
   enum comm_condition from;
   enum event event;
-  enum comm_condition next, next_elsewhere;
-  int fails; /* returns the code on every rank */
-  int moves; /* of operations: do the numbers move? */
+  enum comm_condition next, next_elsewhere; /* of the rank that failed, of the others */
+  int fails;                                /* returns the code on every rank */
+  int moves;                                /* of operations: do the numbers move? */
   int exchanges;
 };
-/* Exchanges: of a loose operation the meeting, and where one failed its agreement: the statuses and
- * the message. */
+/* Exchanges: a loose operation has one more, the meeting.  After a failure the agreement follows,
+ * with an exchange for the statuses and one for the message. */
 static const struct row table[] = {
     {COMM_OK, RECORD, COMM_PENDING, COMM_OK, 0, 0, 0},
     {COMM_OK, LOOSE, COMM_OK, COMM_OK, 0, 1, 2},
@@ -55,7 +56,7 @@ static int fail(int code, const char *why)
   return status_fail(code, __FILE__, __LINE__, "%s", why);
 }
 
-/* numbers[32], of which each operation changes some on every rank, or on rank 0. */
+/* Call an operation, which changes some of numbers[32] on every rank or on rank 0. */
 static int verb_call(struct comm *c, enum verb verb, gidx *numbers)
 {
   idx ones[16];
@@ -70,7 +71,7 @@ static int verb_call(struct comm *c, enum verb verb, gidx *numbers)
   return comm_or(c, (uint64_t *)numbers, 16);
 }
 
-/* Number i of a rank, as it was. */
+/* Number i of a rank before an operation. */
 static gidx number_of(int rank, int i)
 {
   return 1000 * (rank + 1) + i;
@@ -100,7 +101,7 @@ static int have_stayed(const struct comm *c, const gidx *numbers)
   return good;
 }
 
-/* Bring c to a state; LOST, from which there is no way, once and at the end. */
+/* Bring c to a state.  LOST comes at the end, because no event leads out of it. */
 static void state_make(struct comm *c, enum comm_condition to, int failing)
 {
   if (to == COMM_PENDING && c->rank == failing) comm_record(c, fail(ERR_MEMORY, "the first"));
@@ -133,7 +134,7 @@ static int event_run(struct comm *c, enum event event, enum verb verb, int faili
   case LOCKSTEP:
     comm_lockstep_begin(c);
     comm_lockstep_begin(c);
-    comm_lockstep_end(c); /* which ends the inner one alone */
+    comm_lockstep_end(c); /* ends only the inner one */
     status = verb_call(c, verb, numbers);
     comm_lockstep_end(c);
     return status;
@@ -149,7 +150,7 @@ static int event_run(struct comm *c, enum event event, enum verb verb, int faili
   }
 }
 
-/* A single rank has no exchange, and is always loose. */
+/* What is expected.  A single rank has no exchanges, and its operations are always loose. */
 static struct row row_expected(const struct comm *c, const struct row *row)
 {
   struct row want = *row;
@@ -203,7 +204,8 @@ static void table_check(struct comm *c, int with_lost)
   }
 }
 
-/* Of several failures the smallest key, then the lowest rank; those without a key come last. */
+/* Of several failures the one with the smallest key is reported; if keys are equal, the one of the
+ * lowest rank.  Failures without a key come last. */
 static void check_keys(struct comm *c)
 {
   char own[32], want[32];
@@ -226,7 +228,8 @@ static void check_keys(struct comm *c)
   claim_end();
 }
 
-/* The memory of operations: sought in lockstep whatever has failed, and then not recorded. */
+/* Memory that operations need: in lockstep it is allocated although a failure was recorded, and a
+ * failure to allocate it is final and not recorded. */
 static void check_needed(struct comm *c)
 {
   int many = c->size > 1;
@@ -245,7 +248,8 @@ static void check_needed(struct comm *c)
   claim_end();
 }
 
-/* What fails in a part is PENDING in its parent, on these ranks, until that agrees. */
+/* A failure in a part is PENDING in its parent, on the ranks that know it, until the parent
+ * agrees. */
 static void check_part(struct comm *c)
 {
   struct comm part = {0};
@@ -289,7 +293,7 @@ static void check_part(struct comm *c)
   claim_end();
 }
 
-/* A rank alone has the state of all. */
+/* comm_alone(): the communicator of a single rank shares the state of that of all ranks. */
 static void check_alone(struct comm *c)
 {
   struct comm part = {0};

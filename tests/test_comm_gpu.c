@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: buffers of devices are gathered and exchanged as ordinary memory is, in empty, even and
- * uneven shares, for short messages and long ones, on the CPU and, where there is one, on GPUs,
- * shared or one a rank.
+ * Claim: buffers of devices are gathered and exchanged like ordinary memory, in empty, even and
+ * uneven shares, with short messages and long ones, on the CPU and, if there are any, on GPUs,
+ * which ranks share or not.
  * RUN: np=1 2 4 */
 #include <string.h>
 
@@ -10,7 +10,8 @@
 
 enum { ITEMS = 1000 };
 
-/* Rank r's share: in odd turns all alike, else none of rank 1's, more with each rank. */
+/* The share of each rank.  In odd turns all shares are equal.  In even turns rank 1 has nothing,
+ * and shares grow with the rank. */
 static void shares(const struct comm *c, int turn, idx *counts)
 {
   for (int r = 0; r < c->size; r++)
@@ -43,7 +44,7 @@ static void check_gather(struct comm *c, struct device *dev, int turn)
   buffer_free(dev, &b);
 }
 
-/* The same from a buffer of own items. */
+/* The same, from a separate buffer that has only this rank's items. */
 static void check_parts(struct comm *c, struct device *dev, int turn)
 {
   struct buffer own = {0}, b = {0};
@@ -67,7 +68,8 @@ static void check_parts(struct comm *c, struct device *dev, int turn)
   buffer_free(dev, &b);
 }
 
-/* Both kinds begun at once, with shares of their own, and a third behind them. */
+/* A gather in place and one of parts begin together, with different shares; a third gather begins
+ * after them. */
 static void check_several(struct comm *c, struct device *dev, int turn)
 {
   struct buffer own = {0}, b[3] = {0};

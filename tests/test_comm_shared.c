@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: ranks of a node share memory: it begins with zeros on a 64-byte boundary, each rank reads
- * behind a wait what any of them wrote before it, also where one of them is late, and a memory that
- * cannot be had is refused with the numbers before it is asked for.
+ * Claim: ranks of a node share memory.  It begins with zeros, on a 64-byte boundary.  After
+ * comm_shared_sync() each rank reads what any rank wrote before it, even if one rank is late.
+ * Memory that is not available is refused, with numbers, before it is allocated.
  * RUN: np=1 2 4 */
 #include <stdint.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { ITEMS = 100003, ROUNDS = 50, LATE_MICROSECONDS = 2000 };
 
-/* Write own items, in one round another rank late than in the next, then read all. */
+/* In each round write own items, then read all items.  From round to round another rank is late. */
 static int rounds_run(struct comm *c, struct comm_shared *s)
 {
   gidx *all = s->at, first, count;
@@ -57,7 +57,7 @@ static int memory_check(struct comm *c)
   return comm_shared_close(c, &s);
 }
 
-/* More than any machine has, and more than a file may have. */
+/* Refused: more memory than any machine has, and more than the limit for a file. */
 static void refusals_check(const struct comm *c)
 {
   struct rlimit was, small = {1 << 20, RLIM_INFINITY};

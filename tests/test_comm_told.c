@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: which rank this is, is known before MPI starts from the launcher's variables, and where
- * these say nothing, nothing is assumed; processes of which MPI knows too few are refused. */
+ * Claim: before MPI starts the rank is known from the launcher's variables; without them nothing is
+ * assumed.  If MPI knows of fewer processes than the launcher started, they are refused. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static const char *const launchers[] = {"OMPI_COMM_WORLD_RANK",
                                         "PMI_SIZE",
                                         "OMPI_COMM_WORLD_SIZE"};
 
-/* As if these, "NAME=value", were all that a launcher had set. */
+/* Set these variables, "NAME=value", and no other variable of a launcher. */
 static void launched(const char *first, const char *second)
 {
   static char kept[2][64];
@@ -30,7 +30,7 @@ static void launched(const char *first, const char *second)
     if (given[i]) putenv(strcpy(kept[i], given[i]));
 }
 
-/* Does launcher_check() refuse so many ranks, and say these words? */
+/* Does launcher_check() refuse `ranks` ranks, with these words in its message? */
 static int refuses(int ranks, const char *who, const char *variable)
 {
   status_clear();

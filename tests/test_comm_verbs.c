@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: each collective operation of comm/comm.h moves what it says, with uneven and empty shares,
- * and in pieces, as between nodes and in containers; waiting for a late rank takes no core.
- * SPEED=1, on a quiet machine: pieces move as fast as MPI moves them that is polled.
+ * Claim: each collective operation of comm/comm.h moves what it promises, with uneven and empty
+ * shares, and in pieces, as between nodes and in containers.  Waiting for a late rank takes no
+ * core.  With SPEED=1, on a quiet machine: pieces move about as fast as by MPI with polling.
  * RUN: np=1 2 3 5 */
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "tap.h"
 
 enum { N = 11, MANY = 1 << 20, TRIES = 20 };
-/* A verb takes so many times what MPI takes that is waited for by polling, and then some.  Naps
- * between the pieces took 20 to 40 times as long, on two cores with nothing else to do. */
+/* An operation takes at most SLOWER times the time of MPI with polling, plus ASIDE.  Sleeping
+ * between the pieces took 20 to 40 times as long, on two idle cores. */
 #define SLOWER 5
 #define ASIDE 0.02 /* seconds */
 
@@ -71,8 +71,8 @@ static void test_exchange(struct comm *c)
   ok(!status && good, "alltoallv gives each rank what the others sent it");
 }
 
-/* Memory of nothing may begin where other memory does: the first rank sends all that it has, and
- * receives nothing just there; the last receives, and sends nothing from there. */
+/* Empty memory may begin at the address of other memory.  The first rank sends its items and
+ * receives nothing at the same address; the last rank receives items and sends nothing from it. */
 static void test_nothing(struct comm *c)
 {
   idx items[16] = {1, 2, 3}, none[16] = {0}, some[16] = {0}, last = c->size - 1;
@@ -92,7 +92,7 @@ static void test_nothing(struct comm *c)
 
 enum verb { GATHER, GATHER_ALL, EXCHANGE, BROADCAST, SUM, VERBS };
 
-/* Many items by a verb: 1 if they are right. */
+/* Move many items by an operation.  1: they are right. */
 static int many_move(struct comm *c, enum verb verb, gidx *mine, gidx *all)
 {
   idx counts[16], back[16] = {0};
@@ -116,7 +116,8 @@ static int many_move(struct comm *c, enum verb verb, gidx *mine, gidx *all)
   return !status && good;
 }
 
-/* The signs of life use MPI, too. */
+/* Wait for all ranks.  Another thread of this process uses MPI, too, for signs of life: hence the
+ * lock. */
 static void ranks_wait(struct comm *c)
 {
   pthread_mutex_lock(c->state->mpi);
@@ -124,7 +125,8 @@ static void ranks_wait(struct comm *c)
   pthread_mutex_unlock(c->state->mpi);
 }
 
-/* Seconds of a verb, and of MPI's own operation behind it, once all ranks are there. */
+/* Seconds of an operation of comm; of MPI's own operation below.  They begin when all ranks are
+ * ready. */
 static double verb_time(struct comm *c, enum verb verb, gidx *mine)
 {
   ranks_wait(c);
@@ -148,7 +150,8 @@ static double mpi_time(struct comm *c, enum verb verb, gidx *mine)
   return log_seconds() - begun;
 }
 
-/* The best of some tries in turn, because other jobs may be in the way; all ranks stop together. */
+/* Compare the best times of some tries, because other jobs may disturb some.  All ranks stop
+ * together. */
 static void test_speed(struct comm *c, enum verb verb, gidx *mine)
 {
   double best = INFINITY, best_mpi = INFINITY;
@@ -165,7 +168,7 @@ static void test_speed(struct comm *c, enum verb verb, gidx *mine)
      MANY * sizeof *mine);
 }
 
-/* A rank that comes late costs the others no core. */
+/* While the others wait for a late rank they use no core. */
 static void test_late(struct comm *c)
 {
   struct timespec second = {1, 0}, begun, ended;
@@ -193,7 +196,7 @@ static void test_many(struct comm *c)
   free(all);
 }
 
-/* The same with few items a call of MPI, as if there were more than it counts. */
+/* The same with few items per call of MPI, as if there were more items than MPI can count. */
 static void test_parts(struct comm *c)
 {
   gidx most = comm_most, *mine = malloc(MANY * sizeof *mine),
@@ -228,7 +231,7 @@ static void test_sums(struct comm *c)
   ok(!status && word == 77, "broadcast");
 }
 
-/* The failure that all ranks know is no more. */
+/* Clear the failure that all ranks know. */
 static void state_clear(struct comm *c)
 {
   comm_recover(c);
@@ -254,7 +257,7 @@ static void test_agree(struct comm *c)
   state_clear(c);
 }
 
-/* One of the operations that carry a failure; `out`, which they would change, is a number each. */
+/* Call one of the operations that report a failure.  Without a failure they change out[]. */
 static int verb_call(struct comm *c, int verb, gidx *out)
 {
   idx ones[16];
@@ -268,8 +271,8 @@ static int verb_call(struct comm *c, int verb, gidx *out)
   return comm_agree(c, OK);
 }
 
-/* A rank fails alone, twice; the next operation says so everywhere and moves nothing, and the one
- * after it works. */
+/* One rank fails, twice.  The next operation reports the first failure on all ranks and moves
+ * nothing; the one after it works. */
 static void test_local_failure(struct comm *c)
 {
   enum { OPERATIONS = 7, MOST = 32 };
@@ -296,8 +299,8 @@ static void test_local_failure(struct comm *c)
   ok(works, "and the next operation works");
 }
 
-/* Where ranks keep together a rank that failed goes on: what moves is right, and the next agreement
- * says what failed. */
+/* In lockstep a rank that failed goes on.  What operations move is right, and the next agreement
+ * reports the failure. */
 static void test_met(struct comm *c)
 {
   int failing = c->size / 2, moved = 1, known = 1, parts = c->size > 1;
@@ -318,8 +321,8 @@ static void test_met(struct comm *c)
   ok(known, "and the next agreement tells");
 }
 
-/* Every second rank is with its like: the verbs go among these alone, and what one part does the
- * other need not. */
+/* Ranks with even numbers form a part, and so do the others.  Operations of a part are among its
+ * ranks only, and the parts need not do the same. */
 static void test_split(struct comm *c)
 {
   struct comm part = {0};
@@ -349,7 +352,8 @@ static void test_split(struct comm *c)
   claim_end();
 }
 
-/* Ranks that do the same, each alone: what is agreed or broadcast is that of all, nothing else. */
+/* Ranks that do the same work, each by itself.  Only agreements and broadcasts are those of all
+ * ranks. */
 static void test_alone(struct comm *c)
 {
   struct comm part = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: processes share the cores of their machine by their masks and quota, and more threads than
- * cores, or so few that half of the cores have none, are told from what fits. */
+ * Claim: processes share the cores of their machine by their masks and quotas.  More threads than
+ * cores, and so few threads that half of the cores have none, are told from a fitting number. */
 #include "base/cores.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 enum { MAX = 80 };
 static struct cores all[MAX];
 
-/* A process that may run on cores first .. first + own - 1, started by one that may on `launcher`
- * cores from 0 on. */
+/* Process i may run on cores first .. first + own - 1.  Its launcher may run on cores 0 ..
+ * launcher - 1. */
 static void process_set(int i, const char *host, int first, int own, int launcher, double quota)
 {
   all[i] = (struct cores){.quota = quota};

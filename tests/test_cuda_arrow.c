@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrow systems on a GPU have the reference's bits: every way in which its kernels solve one, every
- * edge of d, k and n, mixed and in lots of any size; such as fail, escalate, or are beyond the
- * kernels are left to the CPU and counted.  All of it in memory that is page-locked, and in such
- * that is not. */
+ * Claim: arrow systems on a GPU have the bits of the reference, for every form of the kernels and
+ * around all limits of d, k and n, in mixed batches, and in lots of any size.  Systems that fail,
+ * or that are beyond the kernels, are left to the CPU and counted.  Memory is page-locked or
+ * not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +12,19 @@
 #include "device/buffer.h"
 #include "device_how.h"
 
-static struct device gpu, cpu; /* long systems are compared with the CPU's, which is tested */
-enum { WAYS = 4 };             /* page-locked are: [1] numbers, [2] steps, [3] both */
-static gidx launches[WAYS];    /* kernels of jobs */
+static struct device gpu, cpu; /* long systems are compared with the CPU, which has its own test */
+enum { WAYS = 4 };             /* page-locked: 0 nothing, 1 numbers, 2 steps, 3 both */
+static gidx launches[WAYS];    /* kernels that jobs launched in each way */
 
 static int devices_open(void)
 {
   struct device_options on_gpu = how_options(&how_cuda, 1, 1, 0), on_cpu = on_gpu;
-  on_gpu.threads = 4; /* compile kernels side by side */
+  on_gpu.threads = 4; /* compile kernels in parallel */
   on_cpu.kind = "cpu";
   return device_open(&gpu, &on_gpu) || device_open(&cpu, &on_cpu);
 }
 
-/* Solve on the GPU; how many systems are not as expected. */
+/* Solve on the GPU.  Returns how many systems differ from `expected`. */
 static int run_differ(struct arrow_item *items, gidx count, const struct arrow_options *o,
                       const struct arrow_item *expected)
 {
@@ -46,8 +46,8 @@ static int run_differ(struct arrow_item *items, gidx count, const struct arrow_o
   return differ;
 }
 
-/* The arrays of all systems one after another in `to`: all H, then all B and so on, as in a file.
- * Returns how many numbers; with `to` NULL nothing is written. */
+/* Copy the arrays of all systems to `to`, one after another: all H, then all B and so on, as in a
+ * file.  Returns how many numbers they have; with `to` NULL nothing is copied. */
 static gidx arrays_join(struct arrow_item *items, gidx count, real *to)
 {
   gidx at = 0;
@@ -66,8 +66,8 @@ static gidx arrays_join(struct arrow_item *items, gidx count, real *to)
   return at;
 }
 
-/* Let the steps be one behind another, those of rows in to_t, those of borders in to_b; *t, *b <-
- * how many.  With to_t NULL nothing changes. */
+/* Let the steps follow one another: those of rows in to_t, those of borders in to_b.  *t, *b <- how
+ * many numbers they have.  With to_t NULL the items do not change. */
 static void steps_join(struct arrow_item *items, gidx count, real *to_t, real *to_b, gidx *t,
                        gidx *b)
 {
@@ -80,7 +80,7 @@ static void steps_join(struct arrow_item *items, gidx count, real *to_t, real *t
   }
 }
 
-/* Memory of so many reals that shares no page with other, page-locked or not; the last is 1. */
+/* Allocate `reals` numbers on pages of their own, page-locked or not.  A 1 follows the numbers. */
 static real *pages_take(gidx reals, int is_pinned)
 {
   size_t bytes = ((size_t)(reals + 1) * sizeof(real) + 4095) / 4096 * 4096;
@@ -90,7 +90,7 @@ static real *pages_take(gidx reals, int is_pinned)
   return at;
 }
 
-/* Returns whether something was written behind it. */
+/* Free them.  Returns 1 if something was written after the last number. */
 static int pages_free(real *at, gidx reals, int is_pinned)
 {
   int is_changed = at[reals] != 1;
@@ -99,8 +99,8 @@ static int pages_free(real *at, gidx reals, int is_pinned)
   return is_changed;
 }
 
-/* The same with numbers in page-locked memory, from which the GPU fetches them, or steps in such,
- * to which it returns them, or both, in three places. */
+/* The same with numbers in page-locked memory, from which the GPU fetches them, or with steps in
+ * page-locked memory, to which it returns them, or with both. */
 static int pinned_differ(const struct arrow_item *items, gidx count, const struct arrow_options *o,
                          const struct arrow_item *expected, int numbers, int steps)
 {
@@ -110,7 +110,7 @@ static int pinned_differ(const struct arrow_item *items, gidx count, const struc
   gidx reals = arrays_join(moved, count, NULL) + 1;
   steps_join(moved, count, NULL, NULL, &n_t, &n_b);
   real *all = pages_take(reals, numbers), *t = pages_take(n_t, steps), *b = pages_take(n_b, steps);
-  arrays_join(moved, count, all + 1); /* a multiple of 8 bytes, not of 16 */
+  arrays_join(moved, count, all + 1); /* the address is a multiple of 8 bytes, not of 16 */
   steps_join(moved, count, t, b, &n_t, &n_b);
   int differ = run_differ(moved, count, o, expected);
   differ += pages_free(all, reals, numbers);
@@ -120,7 +120,8 @@ static int pinned_differ(const struct arrow_item *items, gidx count, const struc
   return differ;
 }
 
-/* How many systems are not those of the reference, or of the CPU, in any way. */
+/* Solve in all ways.  Returns how many systems differ from the reference, or, with by_cpu, from the
+ * CPU. */
 static int differ_count(struct arrow_item *items, gidx count, const struct arrow_options *o,
                         int by_cpu)
 {
@@ -144,7 +145,8 @@ static void items_free(struct arrow_item *items, gidx count)
   for (gidx i = 0; i < count; i++) item_free(items + i);
 }
 
-/* What the GPU did not do itself since the last call, in every way. */
+/* Since the last call, did the GPU leave `declined` systems and `retried` systems to the CPU in
+ * every way? */
 static int is_counted(gidx declined, gidx retried)
 {
   static struct device_counts before;
@@ -168,7 +170,7 @@ static void sizes_test(void)
   claim_begin("d = 1 .. 8, k = 0 .. 40, n = 0 .. 256: the reference's bits");
   for (int f = 0; f < LENGTH(frames); f += is_small() ? 2 : 1)
     for (int b = 0; b < LENGTH(borders); b += is_small() ? 4 : 1) {
-      if (!is_small() && frames[f] > 2 && (b + f) % 3) continue; /* each form takes seconds */
+      if (!is_small() && frames[f] > 2 && (b + f) % 3) continue; /* compiling takes seconds */
       struct arrow_item items[ROWS];
       for (int i = 0; i < ROWS; i++) items[i] = item_make(frames[f], borders[b], rows[i], i + b, 0);
       int differ = differ_count(items, ROWS, b % 2 ? &plain : &ridges, 0);
@@ -179,7 +181,7 @@ static void sizes_test(void)
   claim_end();
 }
 
-/* Borders that several warps factor together, of systems of which some fail. */
+/* Borders that several warps factor together.  Some of the systems fail. */
 static void borders_test(void)
 {
   static const idx borders[] = {31, 9, 12, 16, 32, 33};
@@ -201,8 +203,8 @@ static void borders_test(void)
   claim_end();
 }
 
-/* More systems than are in work at a time.  For d = 2 the second pivot of a row follows its factor,
- * for d = 3 none does.  Lengths are few rounds of lanes and some rows. */
+/* More systems than are solved at a time.  For d = 2 the second pivot of a row follows its factor,
+ * for d = 3 no pivot does.  Lengths are few rounds of lanes, or some rows more. */
 static void pivots_test(void)
 {
   static const idx shapes[][2] = {{2, 4}, {2, 1}, {1, 4}, {3, 4}};
@@ -230,8 +232,8 @@ static void pivots_test(void)
   claim_end();
 }
 
-/* Borders of which threads hold the factors of their rows, by one block, two, four and eight; as
- * many rows as these hold, one more, and some that are not the same in each. */
+/* Borders for which threads hold the factors of their rows in registers, in one, two, four or eight
+ * blocks.  Numbers of rows are as many as blocks hold, one more, and others. */
 static void held_test(void)
 {
   static const gidx rows[] = {700, 300, 129, 128, 257, 512, 513, 1024, 1025, 2048, 2049};
@@ -260,8 +262,8 @@ static void held_test(void)
   claim_end();
 }
 
-/* Lengths that take two, four and eight blocks of a cluster, and the first that take three kernels;
- * around segments, and lots of rows in parts. */
+/* Lengths for clusters of two, four and eight blocks, the first ones for three kernels, lengths
+ * around segments, and systems with many rows, in parts. */
 static void long_test(void)
 {
   static const gidx rows[] = {1000, 5000,  2500,  2049,  600,    1400,
@@ -281,7 +283,8 @@ static void long_test(void)
   claim_end();
 }
 
-/* Few shapes, since each is compiled; healthy systems beside failing ones of every kind. */
+/* Healthy systems beside failing ones of every kind.  There are few shapes, because kernels are
+ * compiled for each. */
 static void mixed_test(void)
 {
   static const idx shapes[][2] = {{2, 8}, {1, 4}, {2, 0}, {2, 41}, {1, 100}};
@@ -318,14 +321,15 @@ static void mixed_test(void)
   claim_end();
 }
 
-/* Systems with values that leave the range of doubles somewhere on the way, and zeros. */
+/* Systems with zeros, and systems in which some intermediate values overflow or underflow. */
 static void extreme_test(void)
 {
   static const real scales[] = {0x1p-1060, 0x1p-530, 0x1p-420, 0x1p-200, 0,
                                 0x1p300,   0x1p410,  0x1p500,  0x1p600,  0x1p1000};
   enum { SCALES = LENGTH(scales) };
   const struct arrow_options plain = {0}, escalate = {.escalate = 1};
-  /* By a warp, in shared memory and in registers; a block, two, a cluster, three kernels. */
+  /* Shapes for a warp, a block, a cluster and three kernels, with and without factors in
+   * registers. */
   static const idx shapes[][3] = {{2, 8, 70},   {1, 4, 70},   {2, 8, 300},
                                   {2, 32, 200}, {2, 8, 2000}, {2, 8, 6000},
                                   {2, 4, 200},  {3, 4, 200},  {2, 16, 200}};
@@ -347,7 +351,7 @@ static void extreme_test(void)
   claim_end();
 }
 
-/* All are solved by the kernels, to the reference's bits; they are freed. */
+/* Check that the kernels solve all systems, with the bits of the reference.  Frees the systems. */
 static void solved_check(struct arrow_item *items, int count, const char *what)
 {
   const struct arrow_options plain = {0};
@@ -358,8 +362,8 @@ static void solved_check(struct arrow_item *items, int count, const char *what)
   items_free(items, count);
 }
 
-/* What the kernels solve themselves although factors are beyond 2^-400 .. 2^400, pivots subnormal,
- * or numbers zeros of either sign. */
+/* Systems that the kernels solve although factors are outside 2^-400 .. 2^400, pivots are
+ * subnormal, or numbers are zeros of either sign. */
 static void unusual_test(void)
 {
   static const real roots[] = {0x1p-530, 0x1p-512, 0x1p-420, 0x1p420, 0x1p500};
@@ -374,13 +378,13 @@ static void unusual_test(void)
     real root = roots[i / SHAPES];
     const idx *shape = shapes[i % SHAPES];
     items[i] = item_make(shape[0], shape[1], shape[2], i, 0);
-    item_scale(items + i, 0, root); /* twice, since the square is beyond the range */
+    item_scale(items + i, 0, root); /* twice, because root * root may overflow or underflow */
     item_scale(items + i, 0, root);
     item_scale(items + i, 1, root);
     item_scale(items + i, 2, root);
   }
   solved_check(items, count, "factors");
-  for (int i = 0; i < 4; i++) { /* borders beyond the range, or with squares beyond and within it */
+  for (int i = 0; i < 4; i++) { /* large borders: all numbers, or one group of diagonal ones */
     items[i] = item_make(2, i % 2 ? 32 : 17, 200, i, 0);
     idx k = items[i].system.k;
     for (idx j = 0; j < k * k; j++) {
@@ -400,8 +404,9 @@ static void unusual_test(void)
   claim_end();
 }
 
-/* Every second column of C is nearly the one before, by `left` of it, and B is small: so of every
- * second pivot little is left, whose upper half may be another by a quotient not yet rounded. */
+/* Make every second column of C equal to the one before it, except for a part of `left`, and make B
+ * small.  Then every second pivot is small, because most of it cancels.  If a quotient were not yet
+ * rounded, the upper half of the pivot could differ. */
 static void border_cancel(struct arrow_item *item, real left)
 {
   idx k = item->system.k;
@@ -431,7 +436,7 @@ static void cancelling_test(void)
   claim_end();
 }
 
-/* Systems of more numbers than a lot has, and one that is a lot by itself. */
+/* More systems than a lot has room for, and one system that is a lot by itself. */
 static void lots_test(void)
 {
   const struct arrow_options plain = {0};
@@ -442,7 +447,7 @@ static void lots_test(void)
     items[i] = item_make(2, 8, i == 1 && !is_small() ? 300000 : i * 7919 % 400, i, i == 2);
   int differ = differ_count(items, count, &plain, 1);
   ok(differ == 0, "%d systems: %d differ", count, differ);
-  for (int i = 0; i < count; i++) /* as a refit begins again */
+  for (int i = 0; i < count; i++) /* as a refit does when it solves systems again */
     items[i].start = (struct arrow_start){{i % 3 * 0.5, i % 3 * 0.25}, i % 3};
   differ = differ_count(items, count, &plain, 1);
   ok(differ == 0, "from a start that is not the first: %d differ", differ);

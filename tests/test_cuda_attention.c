@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: attention on a GPU has the bits of its reference, for all shapes, masks and types, for
- * cells in one piece and in any paged pool, whatever lies in cells that no position names, in every
- * launch of many; a table that leads astray is refused. */
+ * contiguous cells and any paged pool, whatever unused cells contain, and in each of many launches.
+ * A table with wrong entries is refused. */
 #include <math.h>
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include "base/team.h"
 #include "model/attention.h"
 
-/* rows, lse <- what the GPU makes of a problem, so many times: counters are left as they were, and
- * no launch has other bits than the first. */
+/* Launch a problem on the GPU `launches` times; rows and lse are in p->sides.  All launches must
+ * have the bits of the first, so each launch must leave counters as they were. */
 static int problem_run(struct device *dev, struct problem *p, int launches)
 {
   const struct buffer *rows = &p->sides[3], *lse = &p->sides[4];
@@ -40,7 +40,7 @@ static int problem_run(struct device *dev, struct problem *p, int launches)
   return status;
 }
 
-/* Does a query of a stream have the reference's bits, in a head? */
+/* Does query i of stream s have the bits of the reference in a head? */
 static int row_same(const struct problem *p, int s, gidx i, idx head)
 {
   const struct attention *a = &p->z.a;
@@ -56,7 +56,8 @@ static int row_same(const struct problem *p, int s, gidx i, idx head)
   return good && (!memcmp(&lse, got, sizeof lse) || (isnan(lse) && isnan(*got)));
 }
 
-/* How many of so many rows of each stream, the first and the last among them, differ. */
+/* Compare about `most` rows of each stream, including the first and the last.  Returns how many
+ * differ. */
 static int rows_differ(const struct problem *p, int most)
 {
   int bad = 0;
@@ -68,8 +69,8 @@ static int rows_differ(const struct problem *p, int most)
   return bad;
 }
 
-/* Shapes are collected first.  Then threads take them, with a device each: most of the time goes to
- * compilers and to the reference. */
+/* Shapes are collected first.  Then threads check them, each with its own device, because compiling
+ * and the reference take most of the time. */
 struct check {
   struct shape z;
   int most, launches, good, bad;
@@ -98,7 +99,8 @@ static void check_run(struct device *dev, struct check *c)
   problem_free(dev, &p);
 }
 
-/* A thread's part: shapes that no other has taken.  The last ones are the largest. */
+/* The work of a thread: check shapes that no other thread has taken.  The last ones come first,
+ * because they are the largest. */
 static void checks_take(void *left, gidx thread)
 {
   struct device dev;
@@ -116,7 +118,7 @@ static void checks_run(int threads)
   team_run(threads, threads, checks_take, &left);
 }
 
-/* Plain, and pools of every kind. */
+/* Check a shape with contiguous cells, and with pools of every kind. */
 static void layouts_check(struct shape z, int most)
 {
   static const struct {
@@ -134,7 +136,7 @@ static void layouts_check(struct shape z, int most)
 
 static const gidx lengths[] = {1, 15, 16, 17, 255, 256, 257, 1000, 4096};
 
-/* Streams of these lengths in turn; so many queries of each, or one a position. */
+/* Streams take the lengths in turn.  Each has `queries` queries, but at most one per position. */
 static void streams_fill(struct shape *z, int streams, int first, gidx queries, gidx longest)
 {
   z->streams = streams;
@@ -178,7 +180,8 @@ static void widths_check(void)
       }
 }
 
-/* Groups of heads, few queries and many, masks that begin anywhere, columns that fill nothing. */
+/* Groups of heads, few queries and many, masks that begin anywhere, and numbers of columns that
+ * fill no tile. */
 static void kinds_check(void)
 {
   const struct attention kinds[] = {
@@ -198,7 +201,7 @@ static void kinds_check(void)
       struct shape z = {.a = kinds[i], .streams = 2, .type = (enum attend_type)((i + q) % 3)};
       gidx n = is_small() ? imin(queries[q], 20) : queries[q];
       z.n_q[0] = z.n_q[1] = n;
-      z.n_kv[0] = n == 2500 ? 2100 : !is_small() ? 3001 : i % 4 ? 150 : 1090; /* shards */
+      z.n_kv[0] = n == 2500 ? 2100 : !is_small() ? 3001 : i % 4 ? 150 : 1090; /* several shards */
       z.n_kv[1] = is_small() ? 15 : 129;
       z.layout = q % 2 ? PERMUTED : PLAIN;
       z.size = q % 2 ? 7 : 0;
@@ -206,8 +209,9 @@ static void kinds_check(void)
     }
 }
 
-/* Few rows, of as many tasks as make each number of stages of attention_few on GPUs of 100 to 150
- * multiprocessors: 64, 256 and 1,024; f32 with two rows a head is what racecheck once warned of. */
+/* Few rows, with 64, 256 and 1,024 tasks, which give each number of stages of kernel attention_few
+ * on a GPU with 100 to 150 multiprocessors.  One case, f32 with two rows per head, once caused a
+ * warning of racecheck. */
 static void stages_check(void)
 {
   static const int streams[] = {4, 16, 64};
@@ -223,7 +227,7 @@ static void stages_check(void)
     }
 }
 
-/* Weights far from 1, and what is not finite. */
+/* Weights far from 1, and values that are not finite. */
 static void values_check(void)
 {
   struct shape z = {.a = {.heads = 2, .kv_heads = 1, .d = 16, .dv = 16, .causal = 1}};
@@ -241,7 +245,7 @@ static void values_check(void)
       }
 }
 
-/* Queries at once, and one by one as sequences of their own. */
+/* All queries of a stream at once have the bits of the same queries as sequences of one query. */
 static void decode_check(struct device *dev)
 {
   struct shape z = {.a = {.heads = 4, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1}, .streams = 1};
@@ -273,7 +277,7 @@ static void decode_check(struct device *dev)
   problem_free(dev, &p);
 }
 
-/* Parts of more than one launch. */
+/* So many parts of results that they take more than one launch. */
 static void launches_check(void)
 {
   struct shape z = {.a = {.heads = 32, .kv_heads = 8, .d = 16, .dv = 256, .causal = 1}};
@@ -320,7 +324,7 @@ static void refusals_check(struct device *dev)
   }
 }
 
-/* The order of positions is a part of the result. */
+/* If two blocks are swapped the result changes, because the order of positions matters. */
 static void order_check(void)
 {
   struct shape z = {.a = {.heads = 2, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: attribution on a GPU has the bits of its reference, lists and sums, for all shapes, masks
- * and types, for cells in one piece and in any paged pool, whatever lies in cells that no position
- * names, and for rows with no atom, one, and more than a block of threads takes. */
+ * Claim: lists and sums of attribution on a GPU have the bits of the reference, for all shapes,
+ * masks and types, for contiguous cells and any paged pool, whatever unused cells contain, and for
+ * rows with no atom, one atom, and more atoms than a block of threads takes. */
 #include <unistd.h>
 
 #include "attend_problem.h"
@@ -12,7 +12,7 @@
 
 enum { ATOMS = 61, MAX_HEADS = 16 };
 
-/* What is on the device beside a problem's sides. */
+/* Buffers on the device, besides those of struct problem. */
 enum { SIDE_M, SIDE_L, SIDE_ATOMS, SIDE_ATOM_OF, SIDE_ROW, SIDE_CODE, SIDE_SUM, SIDES };
 
 struct attributed {
@@ -22,7 +22,7 @@ struct attributed {
   struct buffer sides[SIDES];
 };
 
-/* Row i has so many atoms, from 3 i on. */
+/* The number of atoms of a row; row i has atoms from 3 i on, modulo ATOMS. */
 static gidx pairs_of(gidx row)
 {
   static const gidx counts[] = {4, 0, 1, 16, 17, 33, 8, 9};
@@ -70,7 +70,8 @@ static void attributed_free(struct device *dev, struct attributed *t)
   free(t->start);
 }
 
-/* The walk, and twice the attribution; once for sanitizers, which take long. */
+/* Run attention, and then the attribution twice; with is_small() only once, because sanitizers are
+ * slow. */
 static int plan_run(struct attend *w, const struct attributed *t)
 {
   const struct buffer *s = t->sides;
@@ -109,7 +110,7 @@ static int attributed_run(struct device *dev, struct attributed *t)
   return status;
 }
 
-/* m, l <- the reference's sums of a query, and whether the GPU's have these bits. */
+/* m, l <- the reference's sums of a query.  Returns whether the GPU's sums have their bits. */
 static int sums_same(const struct attributed *t, const struct attention_cells *cells,
                      const struct attributed_query *query, gidx row, float *m, float *l)
 {
@@ -126,7 +127,7 @@ static int sums_same(const struct attributed *t, const struct attention_cells *c
          (!memcmp(m, got_m + row * a->heads, bytes) && !memcmp(l, got_l + row * a->heads, bytes));
 }
 
-/* How many pairs of a query of a stream, and of its sums, differ. */
+/* How many pairs of query i of stream s differ; one more if its sums do. */
 static int query_differs(const struct attributed *t, int s, gidx i)
 {
   const struct problem *p = &t->p;
@@ -156,7 +157,7 @@ static int query_differs(const struct attributed *t, int s, gidx i)
   return bad;
 }
 
-/* Of so many queries of each stream, the first and the last among them. */
+/* Compare about `most` queries of each stream, including the first and the last. */
 static int queries_differ(const struct attributed *t, int most)
 {
   int bad = 0;
@@ -168,7 +169,7 @@ static int queries_differ(const struct attributed *t, int most)
   return bad;
 }
 
-/* Shapes are collected first; then threads take them, with a device each. */
+/* Shapes are collected first.  Then threads check them, each with its own device. */
 struct check {
   struct shape z;
   idx top;
@@ -193,7 +194,7 @@ static void check_run(struct device *dev, struct check *c)
   attributed_free(dev, &t);
 }
 
-/* A thread's part: shapes that no other has taken. */
+/* The work of a thread: check shapes that no other thread has taken. */
 static void checks_take(void *left, gidx thread)
 {
   struct device dev;
@@ -216,7 +217,7 @@ static void streams_fill(struct shape *z, gidx queries, gidx longest)
   }
 }
 
-/* Plain, and pools of every kind; positions out of order change the result. */
+/* Contiguous cells, and pools of every kind.  If two blocks are swapped the result changes. */
 static void layouts_check(void)
 {
   static const struct {
@@ -239,7 +240,8 @@ static void layouts_check(void)
   shape_check(&z, 10, 100);
 }
 
-/* Groups of heads, masks that begin anywhere, columns that fill nothing, lists of any length. */
+/* Groups of heads, masks that begin anywhere, numbers of columns that fill no tile, and lists of
+ * any length. */
 static void kinds_check(void)
 {
   const struct attention kinds[] = {
@@ -261,15 +263,16 @@ static void kinds_check(void)
       struct shape z = {.a = kinds[i], .streams = 2, .type = (enum attend_type)((i + q) % 3)};
       gidx n = is_small() ? imin(queries[q], 3) : queries[q];
       z.n_q[0] = z.n_q[1] = n;
-      z.n_kv[0] = !is_small() ? 2100 : i == 4 ? 301 : 40; /* shards, or spans of weights */
-      z.n_kv[1] = is_small() ? 5 : 29;                    /* queries that see nothing */
+      z.n_kv[0] = !is_small() ? 2100 : i == 4 ? 301 : 40; /* several shards, or spans of weights */
+      z.n_kv[1] = is_small() ? 5 : 29;                    /* some queries see nothing */
       z.layout = q % 2 ? PERMUTED : PLAIN;
       z.size = q % 2 ? 7 : 0;
       shape_check(&z, tops[(i + 3 * q) % LENGTH(tops)], 11);
     }
 }
 
-/* Weights that are all the same, and values of few kinds: contributions are equal, or 0. */
+/* Weights that are all nearly equal, and few different values: many contributions are equal, or
+ * 0. */
 static void ties_check(void)
 {
   static const idx tops[] = {1, 7, 33, 200};

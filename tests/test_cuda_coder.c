@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A coder on a GPU gives the bits of the references: every problem of the CPU's test. */
+ * Claim: a coder on a GPU gives the bits of the references, for every problem of the CPU's test. */
 #include "device_coder.h"
 
 int main(void)

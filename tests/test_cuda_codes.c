@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes, residuals and quality on a GPU have the bits of their references: every problem of the
- * CPU's test. */
+ * Claim: codes, residuals and quality on a GPU have the bits of their references, for every problem
+ * of the CPU's test. */
 #include "device_codes.h"
 
 int main(void)

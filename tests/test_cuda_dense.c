@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dense work on a GPU has the bits of the plain loops: factor, pivots, inverse, entries and
- * products, for sizes at and off the borders of tiles and panels; a bad pivot is found where they
- * find it. */
+ * Claim: dense operations on a GPU have the bits of the plain loops: factor, pivots, inverse,
+ * entries and products, for sizes at and around those of tiles and panels.  A bad pivot is found
+ * where the plain loops find it. */
 #include "device_dense.h"
 
 int main(void)
 {
   static const idx sizes[] = {0, 1, 2, 3, 15, 16, 17, 63, 64, 65, 66, 79, 127, 128, 129, 130, 191,
                               200, 513, 530,
-                              /* large ones */
+                              /* Large sizes, left out if is_small(): */
                               256, 257, 383, 512, 575, 576, 577, 640, 1000, 1024, 1025, 1537, 2100};
   enum { SMALL_SIZES = 20 };
   int count = is_small() ? SMALL_SIZES : LENGTH(sizes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The dense triad, its sparse side and Adam on a GPU have the bits of their references: every
- * problem of the CPU's test. */
+ * Claim: dense products and gradients, their sparse forms and Adam on a GPU have the bits of their
+ * references, for every problem of the CPU's test. */
 #include "device_triad.h"
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the dictionary that is on a GPU is what was put, with its numbers, tile after tile of any
- * length, whether threads copy it or CUDA does. */
+ * Claim: the dictionary on a GPU has the atoms and the numbers that were put, in tiles of any
+ * length, whether threads or CUDA copy it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +12,14 @@
 enum { P = 768, MOST = 15000, FIRST = 1000 };
 static float *atoms; /* [MOST][P] */
 
-/* Any two of them are as good as orthogonal. */
+/* Draw atoms that are all nearly orthogonal. */
 static void atoms_fill(void)
 {
   for (gidx i = 0; i < MOST * P; i++) atoms[i] = (float)random_normal(3, 1, (uint64_t)i);
 }
 
-/* Put the atoms in tiles of such widths by turns, numbered with gaps between tiles; numbers[] <-
- * those. */
+/* Put the atoms in tiles, which take the widths in turn.  numbers[] <- the numbers of the atoms;
+ * they have gaps between tiles. */
 static int tiles_put(struct device *dev, const idx *widths, int count, idx *numbers)
 {
   int status = OK, tile = 0;
@@ -31,7 +31,7 @@ static int tiles_put(struct device *dev, const idx *widths, int count, idx *numb
   return status;
 }
 
-/* How many of all atoms differ on the device. */
+/* How many atoms differ on the device; -1: an error. */
 static gidx atoms_wrong(struct device *dev)
 {
   struct buffer view, copy = {0};
@@ -53,7 +53,8 @@ static gidx atoms_wrong(struct device *dev)
   return status ? -1 : wrong;
 }
 
-/* How many of some atoms, as rows, find others before themselves, or have another number. */
+/* Route some of the atoms as rows.  Returns for how many the best atom has not the expected number;
+ * -1: an error. */
 static gidx numbers_wrong(struct device *dev, const idx *numbers)
 {
   enum { ROWS = 300 };

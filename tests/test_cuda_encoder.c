@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Imported encoders on a GPU give the bits of the reference: every shape and kind of data of the
- * CPU's test, and what a launch does not hold at once. */
+ * Claim: imported encoders on a GPU give the bits of the reference, for every shape and kind of
+ * data of the CPU's test, and for problems that take several launches. */
 #include "device_encoder.h"
 
-/* More entries than are placed at a time, and more values than a launch has. */
+/* More entries than are placed at a time, and more scores than a launch computes. */
 static void check_large(void)
 {
   encoder_run(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: on a GPU codes of rows on their active atoms have the bits of the plain loops: every
+ * Claim: codes of rows on their active atoms on a GPU have the bits of the plain loops, for every
  * problem of the CPU's test. */
 #include "find_codes_cases.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: finding features on GPUs has the bits of the plain loops: every problem of the CPU's test,
- * on several ranks too.
+ * Claim: a fit that finds features on GPUs has the bits of the plain loops, for every problem of
+ * the CPU's test, on one rank and on several.
  * RUN: np=1 2 4 */
 #include "find_run_cases.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: gated delta nets on a GPU have the bits of their reference, for all shapes, maps of heads,
- * decays and convolutions, for slots that are kept, moved, swapped and shared, fused or not, in any
- * cut of tokens into calls, of one mixer or of many. */
+ * decays and convolutions, for states that stay in their slots, move, are swapped or shared, with
+ * fused kernels or not, for any division of tokens into calls, and for calls of one mixer or of
+ * many. */
 #include "device_how.h"
 #include "device_mixer.h"
 
@@ -18,7 +19,7 @@ static struct gated_delta net_of(idx heads_k, idx heads, idx d, idx dv)
                               .scale = (float)(1 / sqrt(d))};
 }
 
-/* Sequences of several parts, all heads or some, and each width of a convolution. */
+/* Sequences of several lengths, all heads or some, and convolutions of each width. */
 static void lengths_check(struct device *dev)
 {
   static const idx widths[][2] = {{128, 128}, {16, 24}, {127, 130}, {256, 5}, {17, 256}, {36, 64}};
@@ -41,7 +42,7 @@ static void lengths_check(struct device *dev)
     }
 }
 
-/* Shapes that take more columns a thread: as many heads as keep a GPU busy. */
+/* So many heads that a thread takes more columns. */
 static void many_check(struct device *dev)
 {
   for (int heads = 64; heads <= 256 && !is_small(); heads *= 2)
@@ -103,7 +104,8 @@ static void cuts_check(struct device *dev)
   delta_free(&want);
 }
 
-/* The same slots again, others, and the first ones: one mixer, whose pool stays on the GPU. */
+/* Several calls of one mixer, whose pool stays on the GPU: with the same slots twice, with others,
+ * and with the first ones again. */
 static int calls_run(struct device *dev, struct delta_data *d, const idx slots[][6], int calls)
 {
   struct mixer_buffers b = {0};

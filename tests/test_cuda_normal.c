@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The normal equations and their descent on a GPU have the bits of their references: every problem
- * of the CPU's test. */
+ * Claim: the normal equations and their descent on a GPU have the bits of their references, for
+ * every problem of the CPU's test. */
 #include "device_normal.h"
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The plan of a GPU's memory stays within what is free, cuts things in its order and no more than
- * it must, and counts at least what launches allocate.  Needs neither CUDA nor a GPU. */
+ * Claim: the plan of a GPU's memory stays within the free memory, reduces things in its order and
+ * no more than necessary, and counts at least what launches allocate.  Needs neither CUDA nor a
+ * GPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 
 enum { MB = 1000000, SEED = 17 };
 
-/* Sizes of a problem with a number, on an H100 or a smaller GPU; some of its jobs' are unknown. */
+/* The sizes of problem i, on an H100 or a smaller GPU.  Some sizes of jobs are 0, that is,
+ * unknown. */
 static struct plan_sizes sizes_of(uint64_t i)
 {
   static const idx ps[] = {1, 63, 64, 768, 4096}, ds[] = {1, 1, 2, 5, 8};
@@ -45,7 +47,8 @@ static gidx ledger(const struct plan_sizes *z, const struct cuda_plan *p)
          p->encoder + launch;
 }
 
-/* How far down the order of what is cut a plan is. */
+/* How far a plan has gone in the order of reductions: 0 nothing, 1 rows or codes, 2 the filter, 3
+ * the window of atoms. */
 static int stage_of(const struct plan_sizes *z, const struct cuda_plan *p)
 {
   if (p->window < z->max_atoms) return 3;
@@ -53,7 +56,7 @@ static int stage_of(const struct plan_sizes *z, const struct cuda_plan *p)
   return p->rows_cut || p->codes_cut;
 }
 
-/* Plans from plenty of memory down to none. */
+/* Plans for less and less free memory, until there is none. */
 static void check_order(void)
 {
   int within = 1, order = 1, least = 1, wanted = 1, stages[4] = {0}, failed = 0;
@@ -87,7 +90,7 @@ static void check_order(void)
      stages[1], stages[2], stages[3]);
 }
 
-/* Bytes that exact.c allocates for a launch. */
+/* The bytes that exact.c allocates for a launch with n rows. */
 static gidx exact_bytes(const struct plan_sizes *z, const struct plan_route *r, idx n)
 {
   struct route_form form = route_form_of(z->bulk, z->d, r->top_k);
@@ -101,7 +104,7 @@ static gidx exact_bytes(const struct plan_sizes *z, const struct plan_route *r, 
          (gidx)n * r->excluded * (gidx)sizeof(idx) + 8;
 }
 
-/* Launches of jobs that were planned for, and of others, with up to the rows that the plan says. */
+/* Launches of the jobs that were planned for, and of others, with at most the rows of the plan. */
 static void check_launches(void)
 {
   int fits = 1, counted = 1, all = 1;
@@ -132,7 +135,8 @@ static void check_launches(void)
   ok(all, "the job that was planned for has the rows of the plan");
 }
 
-/* Launches of encoders, of up to the rows that the plan says, take no more than it counts. */
+/* Launches of encoders, with at most the rows of the plan, allocate no more than the plan
+ * counts. */
 static void check_encoders(void)
 {
   int counted = 1, most = 0, one = 0;
@@ -162,7 +166,8 @@ static void check_encoders(void)
      one);
 }
 
-/* Sizes of a sample are kept of long vectors (d = 1), where they take no more room than the row. */
+/* The sizes of a sample are kept for long vectors (d = 1) if they take no more room than the
+ * row. */
 static void check_sizes(void)
 {
   static const struct {
@@ -183,7 +188,7 @@ static void check_sizes(void)
   claim_end();
 }
 
-/* Where the work arrays of the filter's kernels stand. */
+/* The work arrays of the filter's kernels follow one another, at multiples of 256 bytes. */
 static void check_layout(void)
 {
   static char base[1 << 22];
@@ -207,7 +212,8 @@ static void check_layout(void)
   ok(good, "the arrays follow one another, 256 bytes aligned");
 }
 
-/* The job of tests/test_cuda_faults.py meets every kind of plan with the memory it is given. */
+/* With the memory sizes of tests/test_cuda_faults.py its job meets plans of stages 0 and 3, of
+ * stage 2 if the filter is automatic, and no plan. */
 static void check_faults(void)
 {
   static const int megabytes[] = {1, 6, 8, 10, 12, 13, 14, 15, 16, 18, 20, 24, 28, 36, 100};

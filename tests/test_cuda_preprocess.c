@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: rows that a GPU takes in have the hash, the bits and the first value that is not finite
- * that the host finds, and the chains of their columns are those of encode/statistics.h, for any
- * width, number of rows, place and cut into turns. */
+ * Claim: a GPU that preprocesses rows finds the same hash, bits and first row that is not finite as
+ * the host.  The chains of columns are those of encode/statistics.h, for any width, number of rows,
+ * place, and division into turns. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -19,7 +19,7 @@ enum { MAX_P = 1030, AT = 3, TOTAL = 3 * ROW_BLOCK + 777 };
 static struct device dev;
 static real mean[MAX_P], shift[MAX_P];
 
-/* Small and large, of either sign; now and then -0 and a subnormal. */
+/* Small and large numbers of either sign; sometimes -0 or a subnormal number. */
 static float value(gidx i)
 {
   uint64_t bits = random_bits(7, 1, (uint64_t)i);
@@ -34,7 +34,7 @@ struct rows {
   idx n, p;
 };
 
-/* n rows behind AT others. */
+/* Make n rows, after AT other rows. */
 static int rows_open(struct rows *r, idx n, idx p)
 {
   gidx count = ((gidx)n + AT) * p;
@@ -52,7 +52,7 @@ static void rows_close(struct rows *r)
   arena_free(&r->arena);
 }
 
-/* A value at a place of the rows, which is then the first that is not finite; row -1: none. */
+/* A value that is not finite, and its place in the rows; row -1: none. */
 struct planted {
   idx row, column;
   float value;
@@ -93,7 +93,7 @@ static void check_take(idx n, idx p)
   }
 }
 
-/* Finite, until the mean is taken away. */
+/* A value that is finite, but infinite after the mean is subtracted. */
 static void check_overflow(void)
 {
   struct rows r;
@@ -106,7 +106,7 @@ static void check_overflow(void)
   rows_close(&r);
 }
 
-/* The columns of rank `rank` of `ranks`, in turns of these lengths. */
+/* Check the sums of the columns of rank `rank` of `ranks`, in turns of these lengths. */
 static int sums(struct rows *r, int rank, int ranks, const idx *lengths)
 {
   struct comm c = {.size = ranks, .rank = rank};

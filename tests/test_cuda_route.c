@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Routing on a GPU gives the bits of its reference: every shape and kind of data of the CPU's
- * test. */
+ * Claim: routing on a GPU gives the bits of its reference, for every shape and kind of data of the
+ * CPU's test. */
 #include "device_route.h"
 
 int main(void)

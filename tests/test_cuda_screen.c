@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The certified filter on a GPU gives the bits of the exact route, with wgmma and with mma.sync, on
- * data made against it; the check of its threshold estimates is at work, and so is the trial of the
- * matrix unit. */
+ * Claim: routing with the certified filter on a GPU gives the bits of exact routing, with wgmma and
+ * with mma.sync, on data that are difficult for the filter.  The check of its threshold estimates
+ * works, and so does the trial of the matrix unit. */
 #include "screen_checks.h"
 
 static const struct device_test mma = {.mma = 1, .columns = 32};
@@ -9,7 +9,7 @@ static const struct how hows[] = {
     {.kind = "cuda", .variant = "auto", .threads = 1, .filter = "on"},
     {.kind = "cuda", .variant = "auto", .threads = 1, .filter = "on", .test = &mma}};
 
-/* More row tiles than a band has, and a last band of another height. */
+/* More row tiles than fit into a band, and a last band of another height. */
 static void check_bands(void)
 {
   static const idx ns[] = {2049, 2200, 4500};
@@ -20,7 +20,7 @@ static void check_bands(void)
         hows, LENGTH(hows));
 }
 
-/* Dictionaries that are sampled, in several tiles, with every number of vectors a frame. */
+/* Dictionaries that are sampled, in several tiles, with every number of vectors per frame. */
 static void check_large(void)
 {
   static const idx ks[] = {1030, 2047, 9000, 20011}, top_ks[] = {1, 32, 70, 256};
@@ -39,7 +39,7 @@ static void check_large(void)
                   hows, LENGTH(hows));
 }
 
-/* Vectors of several pieces of 256 columns, by which the bound takes partial sums (C.3a). */
+/* Vectors with several pieces of 256 columns, for which the bound takes partial sums (C.3a). */
 static void check_long(void)
 {
   static const idx ps[] = {257, 700, 1300, 4097};
@@ -93,7 +93,7 @@ static void check_paths(const struct how *how)
   ok(f.rows[SCREEN_LIST] == 60, "%s: atoms that are nearly alike fill the lists", unit);
 }
 
-/* Positive parts: a row is certified where its support has positive scores alone. */
+/* Nonnegative codes: a row is certified only if all scores of its support are positive. */
 static void check_positive_paths(const struct how *how)
 {
   struct problem c = {
@@ -112,7 +112,8 @@ static void check_positive_paths(const struct how *how)
   }
 }
 
-/* An estimate above what the bound allows leaves rows to the direct path: nothing else changes. */
+/* If estimates are above what the bound allows, rows take the direct path.  Nothing else
+ * changes. */
 static void check_estimate(void)
 {
   const struct device_test higher = {.threshold = 0.4};
@@ -128,9 +129,10 @@ static void check_estimate(void)
      (long long)f.rows[SCREEN_ESTIMATE]);
 }
 
-/* Atoms whose order the rounding to fp16 turns round, by nearly as much as the bound allows; in
- * units of the last place all errors of the best one go up, and all of the others, one atom in
- * twenty, go down.  What is rounded: the atoms, or the row.  Of frames the first vectors. */
+/* Make atoms whose order changes by rounding to fp16, by nearly as much as the bound allows.  One
+ * atom in twenty is planted.  All rounding errors of the best of these have one sign, and those of
+ * the others have the opposite sign.  round_row: 1 if rows have the rounding errors, 0 if atoms
+ * have them.  In a frame only the first vector is planted. */
 static void planted_fill(struct problem *c, int round_row)
 {
   const float unit = round_row ? 0x1p-10f : 0x1p-12f, base = (round_row ? 1 : 0.25f) + 10 * unit;
@@ -169,7 +171,7 @@ static void check_planted(const struct how *how, real high)
   }
 }
 
-/* Rows whose scores overflow, of a dictionary that is finite. */
+/* Rows whose scores overflow, although the dictionary is finite. */
 static void check_overflow(void)
 {
   struct problem c = {.n = 40, .p = 48, .d = 1, .top_k = 4, .k = 3000, .tile = 700};
@@ -181,8 +183,8 @@ static void check_overflow(void)
   arena_free(&c.arena);
 }
 
-/* A cluster of atoms that the bound cannot tell apart, wanted by all rows: they fit the lists, but
- * there is no room for so many pairs. */
+/* A cluster of atoms that the bound cannot tell apart, and that are the best of all rows.  They fit
+ * into the lists, but there is no room for so many pairs. */
 static void check_crowded(void)
 {
   struct problem c = {.n = 300, .p = 48, .d = 1, .top_k = 4, .k = 6000, .tile = 700};
@@ -212,7 +214,7 @@ static void check_distrust(void)
   ok(rows == 0, "rows that the filter took");
 }
 
-/* Every kernel and form once, for tools that slow everything: SMALL=1. */
+/* With SMALL=1, for slow tools: every kernel and form once.  Returns 0 without SMALL=1. */
 static int check_small(void)
 {
   if (!is_small()) return 0;

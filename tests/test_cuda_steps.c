@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The steps of all atoms on a GPU have the bits of their reference. */
+ * Claim: the steps of all atoms on a GPU have the bits of their reference. */
 #include "device_steps.h"
 #include "step_types.h"
 
-/* So many that few rows fit in shared memory: of 150 rows of an atom some do not, but are in sight,
- * by little. */
+/* So many columns that few rows fit in shared memory.  Of 150 rows of an atom some do not fit, but
+ * are just in sight (step_in_sight()). */
 enum { FAR_COLUMNS = 1780, FAR_DIRECTIONS = 2 };
 
-/* On an H100, whose blocks have 227 KB. */
+/* The shape has such rows on an H100, whose blocks have 227 KB. */
 static void check_far(void)
 {
   enum { SHARED = 227 << 10, ROWS = 150, SUM_BLOCKS = 2 };
@@ -20,7 +20,7 @@ static void check_far(void)
   claim_end();
 }
 
-/* Few rows and classes: a launch takes seconds under tools that watch every access. */
+/* Reduce rows and classes, because a launch takes seconds under tools that watch every access. */
 static struct steps_shape steps_smaller(struct steps_shape z)
 {
   if (z.p == FAR_COLUMNS) return z;
@@ -47,7 +47,7 @@ static void check_steps(const struct how *how)
       {300, 1, 2, 1, FAR_COLUMNS, FAR_DIRECTIONS, 1, 0, 0.1, 4000},
       {40, 3, 7, 1, 8, 4, 4, 0, 0, 4090},
       {60, 3, 9, 3, 7, 5, 4, 0, 0.01, 100},
-      /* large ones */
+      /* Large shapes, left out if is_small(): */
       {33000, 3, 25, 1, 3, 2, 1, 0, 0.1, 0},
       {5000, 4, 200, 1, 96, 4, 0, 0, 0.1, 0},
       {5000, 4, 60, 1, 96, 1, 1, 1, 0.1, 0},
@@ -57,18 +57,18 @@ static void check_steps(const struct how *how)
       {9000, 2, 60, 2, 40, 3, 1, 0, 0.1, 4000},
       {3000, 2, 8, 2, 500, 4, 1, 0, 0.1, 4000},
       {6000, 1, 2, 8, 100, 2, 1, 0, 0.1, 0},
-      {40000, 1, 3, 1, 100, 2, 1, 0, 0.1, 0},     /* blocks with parts of several sum blocks */
+      {40000, 1, 3, 1, 100, 2, 1, 0, 0.1, 0},     /* a block has parts of several sum blocks */
       {9000, 2, 40, 1, 24, 3, 1, 0, 0.1, 61000},  /* the 16th sum block begins among these */
       {9000, 2, 40, 1, 24, 3, 1, 0, 0.1, 126000}, /* ... the 32nd */
       {140000, 1, 3, 1, 2, 1, 1, 0, 0.1, 0},
       {70000, 1, 3, 1, 64, 2, 1, 0, 0.1, 0},
       {70000, 1, 2, 2, 33, 2, 1, 0, 0.1, 3000},
       {20000, 8, 400, 1, 64, 1, 0, 0, 0.1, 0},
-      {3000, 2, 900, 1, 9, 1, 1, 1, 0.1, 4000}, /* a block an atom */
+      {3000, 2, 900, 1, 9, 1, 1, 1, 0.1, 4000}, /* a block per atom */
   };
   enum { SMALL_SHAPES = 15 };
   claim_begin("%s: a sweep of steps has the reference's bits", how->kind);
-  const char *one = getenv("SHAPE"); /* its number: for tools that are slower still */
+  const char *one = getenv("SHAPE"); /* the number of the only shape, for the slowest tools */
   for (int i = 0; i < (is_small() ? SMALL_SHAPES : LENGTH(shapes)); i++)
     if (!one || !*one || atoi(one) == i)
       steps_run(is_small() ? steps_smaller(shapes[i]) : shapes[i], how);

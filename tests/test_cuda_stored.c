@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products and gradients of matrices that are stored as bf16 or f16 have the bits of those of f32
- * with the same numbers, whichever of them are stored, wherever their lines stand, with wgmma and
- * with mma.sync; a stored result is that of f32, rounded.  With SMALL=1 on few shapes. */
+ * Claim: products and gradients of matrices that are stored as bf16 or f16 have the bits of those
+ * of f32 matrices with the same numbers.  It does not matter which matrices are stored so and how
+ * their lines are aligned, with wgmma or with mma.sync.  A stored result is the f32 result,
+ * rounded.  With SMALL=1 there are few shapes. */
 #include "base/half.h"
 #include "triad_case.h"
 
@@ -12,7 +13,7 @@ static const struct how hows[] = {{.kind = "cuda", .variant = "auto", .threads =
                                   {.kind = "cuda", .variant = "auto", .threads = 1, .test = &mma}};
 static const enum precision precisions[] = {PRECISION_BF16, PRECISION_F16};
 
-/* A matrix both ways; between its lines is NaN. */
+/* A matrix as f32 and in the precision.  Between its lines there are NaNs. */
 struct matrix {
   idx lines, numbers;
   gidx stride;
@@ -20,12 +21,13 @@ struct matrix {
   uint16_t *stored;
 };
 
-/* x[m][k], w[k][n], dy[m][n], with so many numbers between lines, the first at number `shift`. */
+/* x[m][k], w[k][n], dy[m][n].  Lines have gaps between them, and the first number of a matrix is
+ * number `shift` of its memory. */
 struct stored_case {
   struct triad_shape z;
   gidx shift;
   struct matrix x, w, dy;
-  float *bias, *start, *wanted, *got; /* wanted, got: [most of the three] */
+  float *bias, *start, *wanted, *got; /* wanted, got: as large as the largest result */
   uint16_t *got_stored;
   struct arena arena;
 };
@@ -71,7 +73,7 @@ static void case_make(struct stored_case *c, struct triad_shape z, idx gap, gidx
   for (gidx i = 0; i < k * n; i++) c->start[i] = triad_value(5, i, VALUES_NORMAL);
 }
 
-/* The matrix on the device's side, as many numbers from where memory begins as in the case. */
+/* Copy a matrix to the device.  It begins at number `shift` of its memory, as in the case. */
 static const float *matrix_put(struct triad_side *s, const struct matrix *m, gidx shift,
                                int is_stored)
 {
@@ -84,7 +86,7 @@ static const float *matrix_put(struct triad_side *s, const struct matrix *m, gid
   return at ? at + shift : NULL;
 }
 
-/* Forward, or back; results have no gaps. */
+/* Run the forward or the back product.  Results have no gaps between lines. */
 static int product_run(struct device *dev, enum precision precision, const struct stored_case *c,
                        int is_back, struct tensor_stored stored, float *y)
 {
@@ -120,7 +122,7 @@ static int gradient_run(struct device *dev, enum precision precision, const stru
   return side_end(&s, 1);
 }
 
-/* A stored result beside one of f32. */
+/* Is a stored result the f32 result, rounded? */
 static int stored_same(const uint16_t *got, const float *wanted, gidx count,
                        enum precision precision)
 {
@@ -168,7 +170,7 @@ static void gradient_check(struct device *dev, enum precision precision, struct 
   status_clear();
 }
 
-/* Lines at multiples of 16 bytes and not, tiles that are whole and not, chunks of a gradient. */
+/* Lines at multiples of 16 bytes or not, whole tiles or not, and gradients of several chunks. */
 static void check_bits(struct device *dev, enum precision precision)
 {
   static const struct {
@@ -195,7 +197,7 @@ static void check_bits(struct device *dev, enum precision precision)
   claim_end();
 }
 
-/* Aligned operands stay where they are, where the unit has wgmma. */
+/* With wgmma aligned operands are not copied. */
 static void check_work(struct device *dev, const struct how *how)
 {
   int is_wgmma = !(how->test && how->test->mma) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products and gradients by the matrix unit of a GPU, with wgmma and with mma.sync: operands are
- * rounded as the model rounds them, sums are near those in f64, and no bit depends on what is
- * beside it.  With SMALL=1, for a sanitizer, on few shapes. */
+ * Claim: products and gradients by the matrix unit of a GPU, with wgmma and with mma.sync, round
+ * operands as the model does, have sums near those in f64, and have bits that do not depend on
+ * neighbouring rows and columns.  With SMALL=1, for sanitizers, there are few shapes. */
 #include "triad_case.h"
 
 static const struct device_test mma = {.mma = 1};
@@ -9,7 +9,7 @@ static const struct how hows[] = {{.kind = "cuda", .variant = "auto", .threads =
                                   {.kind = "cuda", .variant = "auto", .threads = 1, .test = &mma}};
 static const enum precision precisions[] = {PRECISION_BF16, PRECISION_F16, PRECISION_TF32};
 
-/* Of chains of so many terms, of which the sizes are these (N.45). */
+/* Is a chain of `terms` terms near to the f64 value?  sizes: the sum of their sizes (N.45). */
 static int is_near(double got, double wanted, double sizes, idx terms)
 {
   return fabs(got - wanted) <= (terms + 1) * 0x1p-23 * sizes;
@@ -23,7 +23,7 @@ static float *rounded(struct triad_case *c, const float *x, gidx n, enum precisi
   return values;
 }
 
-/* An output beside the sum over `terms` of products of numbers that are so far from each other. */
+/* Is an output near to the f64 inner product of x and y at these strides? */
 static int output_near(const float *x, gidx x_hop, const float *y, gidx y_hop, idx terms,
                        double start, float got)
 {
@@ -36,7 +36,7 @@ static int output_near(const float *x, gidx x_hop, const float *y, gidx y_hop, i
   return is_near(got, sum, sizes, terms);
 }
 
-/* `every`: one of so many outputs is looked at. */
+/* every: one of `every` outputs is checked. */
 static void shape_check(struct device *dev, enum precision precision, struct triad_shape z,
                         int every)
 {
@@ -72,7 +72,7 @@ static void check_shapes(struct device *dev, enum precision precision)
   static const struct triad_shape more[] = {{1000, 1000, 129}, {250, 1000, 1}, {1, 1000, 1000},
                                             {2730, 33, 65},    {1025, 1, 33},  {4097, 5, 7}};
   enum { SIZES = LENGTH(sizes) };
-  const int each = is_small() ? 91 : 1; /* every size of every side is there */
+  const int each = is_small() ? 91 : 1; /* with 91 each side still has every size */
   claim_begin("%s: sums are near those in f64", precision_name(precision));
   for (int i = 0; i < SIZES * SIZES * SIZES; i += each) {
     struct triad_shape z = {sizes[i % SIZES], sizes[i / SIZES % SIZES], sizes[i / SIZES / SIZES]};
@@ -83,7 +83,7 @@ static void check_shapes(struct device *dev, enum precision precision)
   claim_end();
 }
 
-/* A product with 1 is the operand, as the model rounds it. */
+/* A product with 1 gives the rounded operand. */
 static void check_rounding(struct device *dev, enum precision precision)
 {
   enum { M = 60000 };
@@ -109,7 +109,7 @@ static void check_rounding(struct device *dev, enum precision precision)
   arena_free(&c.arena);
 }
 
-/* The first rows are the same whatever follows them; so are the first columns. */
+/* The first rows have the same bits, however many rows follow them; so have the first columns. */
 static void check_beside(struct device *dev, enum precision precision)
 {
   enum { FIRST = 64, K = 96, N = 530 };
@@ -141,7 +141,8 @@ static void check_beside(struct device *dev, enum precision precision)
   arena_free(&c.arena);
 }
 
-/* The matrix as it lies in memory, and its transpose; parts of a gradient beside the whole. */
+/* A matrix and its transpose, read with exchanged strides, give the same product.  Parts of a
+ * gradient have the bits of the whole. */
 static void check_layouts(struct device *dev, enum precision precision)
 {
   enum { M = 1500, K = 137, N = 270, CUT = 131 };
@@ -175,7 +176,7 @@ static void check_layouts(struct device *dev, enum precision precision)
   arena_free(&c.arena);
 }
 
-/* What units of a known kind make of the trial's numbers. */
+/* The fingerprint of the matrix unit by its trial; two trials give the same. */
 static void check_unit(struct device *dev, enum precision precision)
 {
   uint64_t unit = 0, again = 0;

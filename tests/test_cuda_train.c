@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: training on a GPU has the bits of the plain loops with dense matrices: every problem of
- * the CPU's test, and each operation, on several ranks too.
+ * Claim: training on a GPU has the bits of the plain loops with dense matrices, for every problem
+ * of the CPU's test, on one rank and on two.  On one rank each operation is tested, too.
  * RUN: np=1 2 */
 #include "device_train.h"
 #include "train_cases.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: with a mean number of codes a row, encode_run gives the largest scores of all rows (N.58),
- * bit for bit as the references that sort them: of active atoms and of imported encoders, equal
- * rows and atoms, cuts that the first rows do not tell, more codes than positive scores, one code,
- * on any number of ranks, blocks and threads.
+ * Claim: with a mean number of codes per row encode_run() gives the largest scores of all rows
+ * (N.58), with the bits of the references, which sort them.  There are active atoms and imported
+ * encoders, equal rows and atoms, cuts that the first rows do not show, more codes than positive
+ * scores, and a single code, for any number of ranks, blocks and threads.
  * RUN: np=1 3, full=1 2 3 5 */
 #include <math.h>
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static float draw(uint64_t stream, uint64_t n)
   return (float)((real)(random_bits(9, stream, n) >> 40) * 0x1p-23 - 1);
 }
 
-/* Atoms 4 and 9 tie in every row, and some hundred rows are equal; the last rows are larger. */
+/* Fill rows, atoms and mean.  Atoms 4 and 9 have equal scores in every row, some hundred rows are
+ * equal, and the last rows are larger. */
 static void fill(void)
 {
   for (int i = 0; i < MOST * P; i++) rows[i] = draw(1, (uint64_t)i);
@@ -77,7 +78,7 @@ struct cut {
   real l0;
 };
 
-/* wanted, and *cut where codes are not solved. */
+/* wanted[] <- the codes of the reference; *of <- its cut, unless atoms are active. */
 static int reference(const struct encoder *e, const struct cut *cut, struct score_cut *of)
 {
   struct find_rows r = {.n = (idx)cut->n, .k = K, .p = P, .x = centered, .atoms = atoms};

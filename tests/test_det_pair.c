@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The portable logarithm is right to one unit in the last place and has its known bits; pairs are
- * the products that they stand for; lanes are added as N.12 says.
+ * Claim: the portable logarithm is right to one unit in the last place and has its known bits.
+ * Pairs have the values of their products.  Lanes are added in the order of (N.12).
  * RUN: np=1 */
 #include <float.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 
 enum { TRIES = 200000 };
 
-/* Any positive double, subnormal ones too; every third near 1. */
+/* Any positive double, also subnormal; every third one is near 1. */
 static real draw(uint64_t i)
 {
   uint64_t bits = random_bits(3, 1, i) >> 1;
@@ -61,7 +61,8 @@ static void pair_test(void)
   ok(bits == 0x7ff8000000000000u, "a failed pair has the one NaN");
 }
 
-/* The value is made of our own logarithm, which differs from the C library's now and then. */
+/* The value of a pair uses our own logarithm, which sometimes differs from that of the C
+ * library. */
 static void value_test(void)
 {
   int differ = 0, library = 0;
@@ -74,7 +75,7 @@ static void value_test(void)
   ok(differ == 0, "values are fl(fl(e LN2) + log m); %d logarithms are not the library's", library);
 }
 
-/* The same sum the plain way: an array of lanes for each segment. */
+/* The same sum in plain form: an array of lanes for each segment. */
 static real lanes_reference(gidx n, const real *a)
 {
   real total = 0;
@@ -92,7 +93,7 @@ static real lanes_reference(gidx n, const real *a)
 static void lanes_test(void)
 {
   static const gidx counts[] = {0, 1, 31, 32, 33, 65535, 65536, 65537, 200000};
-  static real a[200000]; /* thirds: the normal numbers themselves add without rounding */
+  static real a[200000]; /* divided by 3, because the normal numbers add without rounding */
   int differ = 0;
   for (int i = 0; i < LENGTH(a); i++) a[i] = random_normal(5, 1, (uint64_t)i) / 3;
   for (int c = 0; c < LENGTH(counts); c++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: attention on a device has the bits of its reference, for all shapes, masks, splits of the
+ * Claim: attention on a CPU has the bits of its reference, for all shapes, masks, splits of the
  * queries, thread counts and variants. */
 #include "attention_data.h"
 #include "base/num.h"
@@ -12,7 +12,7 @@
 static const gidx lengths[] = {1, 7, 64, 127, 128, 129, 1000};
 static const idx widths[] = {16, 32, 64, 96, 128, 256};
 
-/* What a device makes of a sequence. */
+/* The device's results for a sequence. */
 struct result {
   gidx *from, *end;
   float *m, *l, *acc;
@@ -38,7 +38,7 @@ static void result_free(struct result *r)
   free(r->acc);
 }
 
-/* All shards, `split` queries at a time. */
+/* Compute all shards, `split` queries at a time.  1: done. */
 static int sequence_run(struct device *dev, const struct sequence *s, struct result *r, gidx split)
 {
   const struct attention *a = &s->a;
@@ -62,7 +62,7 @@ static int sequence_run(struct device *dev, const struct sequence *s, struct res
   return 1;
 }
 
-/* Does a query and head have the reference's bits? */
+/* Does query i have the bits of the reference in a head? */
 static int row_same(const struct sequence *s, const struct result *r, gidx i, idx head)
 {
   const struct attention *a = &s->a;
@@ -75,7 +75,7 @@ static int row_same(const struct sequence *s, const struct result *r, gidx i, id
   return memcmp(want, got, (size_t)(a->dv + 1) * sizeof *got) == 0;
 }
 
-/* Some of the queries, the first and the last among them, of all heads. */
+/* Check some of the queries, including the first and the last, in all heads. */
 static void sequence_check(struct device *dev, const struct sequence *s, gidx split)
 {
   struct result r;
@@ -115,7 +115,8 @@ static void lengths_check(struct device *dev)
   }
 }
 
-/* Heads that share keys, long sequences, masks that begin anywhere, widths that fill no vector. */
+/* Heads that share keys, long sequences, masks that begin anywhere, and widths that fill no
+ * vector. */
 static void kinds_check(struct device *dev)
 {
   struct attention kinds[] = {{.heads = 8, .kv_heads = 2, .d = 24, .dv = 40, .causal = 1},
@@ -136,7 +137,8 @@ static void kinds_check(struct device *dev)
   }
 }
 
-/* NaN in what is not seen changes nothing; in what is seen it gives the reference's NaN. */
+/* Masked values that are not finite change nothing; those that are seen give the reference's
+ * NaN. */
 static void not_finite_check(struct device *dev)
 {
   struct attention a = {.heads = 2, .kv_heads = 1, .d = 16, .dv = 16, .causal = 1, .window = 90};

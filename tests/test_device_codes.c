@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes, residuals and quality on the CPU have the bits of their references, for every variant and
- * thread count. */
+ * Claim: codes, residuals and quality on the CPU have the bits of their references, for every
+ * variant and thread count. */
 #include "device_codes.h"
 #include "variants.h"
 
 #include "base/rng.h"
 
-/* Rows of 0 to 90 codes, some of them 0. */
+/* The quality of given codes.  Rows have 0 to 90 codes, and some codes are 0. */
 static void check_quality(const struct how *how)
 {
   enum { N = 100, K = 120, P = 43 };

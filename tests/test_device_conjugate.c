@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: conjugate gradients without a Gram matrix (N.65) have the bits of the reference, for any
- * cut into columns, any threads and every variant, with several sum blocks of rows and of atoms,
- * codes of 0, atoms without codes, and such as earlier rows had; without these they come to the
- * least squares. */
+ * division into columns, any number of threads and every variant.  There are several sum blocks of
+ * rows and of atoms, codes of 0, atoms without codes, and atoms that earlier rows used.  Without
+ * earlier rows many steps come to the least squares. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 
 struct shape {
   idx n, s, k, p, steps;
-  int parts; /* ranks that share the columns */
-  int held;  /* earlier rows count */
+  int parts; /* number of ranks that share the columns */
+  int held;  /* 1: earlier rows count */
 };
 
 struct problem {
@@ -49,7 +49,8 @@ static int problem_alloc(struct problem *c)
   return arena_alloc(&c->arena, &c->got, k * p, sizeof *c->got);
 }
 
-/* The last atom has no codes; of earlier rows every other one has. */
+/* Fill the problem.  The last atom has only codes of 0.  Every other atom was used by earlier
+ * rows. */
 static void problem_fill(struct problem *c)
 {
   const struct shape z = c->z;
@@ -68,7 +69,7 @@ static void problem_fill(struct problem *c)
   for (idx a = 0; a < z.k; a++) c->held[a] = c->weight[a] = z.held && a % 2 ? 0.3 + a % 7 : 0;
 }
 
-/* The answer, from the plain loops. */
+/* The result of the plain loops. */
 static int problem_answer(struct problem *c)
 {
   const struct shape *z = &c->z;
@@ -78,7 +79,7 @@ static int problem_answer(struct problem *c)
   return conjugate_descend(&rows, z->k, c->held, c->weight, z->steps, c->wanted);
 }
 
-/* Columns begin .. end - 1, as a rank has them: those of the rows are together. */
+/* Compute columns begin .. end - 1, as a rank does.  The rows have only these columns. */
 static int part_run(struct problem *c, struct device *dev, int threads, idx begin, idx end)
 {
   const struct shape *z = &c->z;
@@ -129,7 +130,8 @@ static void side_check(struct problem *c, const struct how *how, int threads)
   device_close(&dev);
 }
 
-/* What the atoms leave of rows and of earlier ones; steps leave less. */
+/* The squared residuals of rows and of earlier rows by these atoms.  Each step makes them
+ * smaller. */
 static real objective(const struct problem *c, const real *atoms)
 {
   const struct shape *z = &c->z;
@@ -160,7 +162,7 @@ static void shape_run(struct shape z, const struct how *hows, int count)
   arena_free(&c.arena);
 }
 
-/* As many steps as there are atoms lead where nothing is gained in any direction. */
+/* After more steps than atoms no change of a number of the atoms gains anything. */
 static void settled_check(void)
 {
   struct problem c = {.z = {400, 3, 12, 5, 40, 1, 0}};
@@ -191,7 +193,7 @@ int main(void)
       {40, 3, 64, 64, 4, 2, 0},
       {200, 33, 300, 13, 7, 3, 1},
       {300, 1, 63, 7, 2, 1, 0},
-      /* large ones */
+      /* Large shapes, left out if is_small(): */
       {9000, 8, 130, 9, 4, 2, 1},
       {5000, 32, 64, 72, 3, 1, 0},
       {300, 5, 8200, 11, 3, 2, 1},

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The blocked Cholesky factor, its inverse and products have the bits of the plain loops, for every
- * size, panel, thread count and variant; the upper triangle is not touched; a bad pivot is found
- * where the plain loops find it. */
+ * Claim: the blocked Cholesky factor, its inverse and products have the bits of the plain loops,
+ * for every size, panel, thread count and variant.  The upper triangle does not change.  A bad
+ * pivot is found where the plain loops find it. */
 #include "device/backend.h"
 #include "device_dense.h"
 #include "variants.h"
 
 enum { THREADS = 2 };
-/* devices[v][t]: of a variant, with t + 1 threads; a variant that is absent is not tried. */
+/* devices[v][t]: variant v with t + 1 threads.  Variants that the processor lacks are left out. */
 static struct device devices[LOOP_VARIANTS][THREADS];
 
-/* One with two threads. */
+/* A device with two threads. */
 static struct device *device_any(void)
 {
   return devices[LOOP_VARIANTS - 1][1].kind ? &devices[LOOP_VARIANTS - 1][1] : &devices[0][1];
@@ -38,7 +38,7 @@ static void devices_close(void)
     for (int t = 0; t < THREADS; t++) device_close(&devices[v][t]);
 }
 
-/* One matrix with all variants, with one thread or two, and these panels. */
+/* Check one matrix with all variants and these panels, on one thread or two. */
 static int size_check(idx n, enum dense_kind kind, const idx *panels, int n_panels)
 {
   struct dense_way ways[8 * LOOP_VARIANTS];
@@ -65,8 +65,9 @@ static void sizes_check(void)
   ok(bad, "the bad pivot of indefinite ones, and of those that are not numbers");
 }
 
-/* The componentwise backward error |S x - b|_i / (|S| |x| + |b|)_i of Oettli and Prager, in
- * roundings: of sums of 700 terms, whose errors grow like their root. */
+/* The largest componentwise backward error |S x - b|_i / (|S| |x| + |b|)_i of Oettli and Prager, as
+ * a multiple of a rounding.  Sums have 700 terms, and their errors grow like the root of this
+ * number. */
 #define BACKWARD_ERROR (32 * 0x1p-53)
 
 static void solve_check(idx n)
@@ -103,7 +104,7 @@ static void solve_check(idx n)
   arena_free(&q.arena);
 }
 
-/* A backend without dense work says so. */
+/* A backend without dense operations reports this. */
 static void lack_check(void)
 {
   const struct backend none = {.kind = "none"};
@@ -130,7 +131,7 @@ int main(void)
   claim_end();
   if (!devices_open()) return done_testing();
   sizes_check();
-  /* Three panels of the largest; more would take the plain loops long. */
+  /* Three panels of the largest width.  For more the plain loops would be slow. */
   idx large = is_small() ? 400 : is_full() ? 1600 : 1100;
   ok(size_check(large, DENSE_DEFINITE, panels, LENGTH(panels)), "n = %d", large);
   solve_check(700);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: imported encoders on the CPU have the bits of the reference: every kind, shapes, data that
- * show faults, threads and variants. */
+ * Claim: imported encoders on the CPU have the bits of the reference, for every kind of encoder,
+ * many shapes, data that show faults, and all numbers of threads and variants. */
 #include "device_encoder.h"
 
 int main(void)

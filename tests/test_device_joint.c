@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * S, the determinant of the rows and the sums of the fast assembly have the bits of the plain
- * loops, for every variant, thread count and batch: ragged supports, dropped vectors, frames. */
+ * Claim: the fast assembly gives S, the determinant of the rows and the sums with the bits of the
+ * plain loops, for every variant, thread count and batch, supports of different lengths, dropped
+ * vectors, and frames. */
 #include "device/backend.h"
 #include "device_joint.h"
 #include "variants.h"
 
-/* A backend without the joint system, or without Lanczos steps, says so. */
+/* A backend without the joint system, or without Lanczos steps, reports this. */
 static void lack_check(void)
 {
   const struct backend none = {.kind = "none"};

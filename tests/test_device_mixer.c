@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: a gated delta net on the CPU has the bits of its reference, for all shapes, slots, thread
- * counts and variants; states are gathered only where somebody else writes their slot. */
+ * counts and variants. */
 #include "device_how.h"
 #include "device_mixer.h"
 #include "variants.h"

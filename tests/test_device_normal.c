@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: normal equations and their descent have the bits of the reference, for any cut into parts
- * of the Gram matrix and columns of the target, widths that are no multiple of a vector, rows that
- * are added in pieces, codes of 0, atoms without codes, and every variant. */
+ * Claim: normal equations and their descent have the bits of the reference, for any division of the
+ * Gram matrix and of the columns of the target among ranks, widths that are no multiple of a
+ * vector, rows that are added in pieces, codes of 0, atoms without codes, and every variant. */
 #include "device_normal.h"
 #include "variants.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Routing on the CPU gives the bits of its reference, for every variant, thread count, tile width
- * and order of tiles; checks and peak answer. */
+ * Claim: routing on the CPU gives the bits of its reference, for every variant, thread count, tile
+ * width and order of tiles.  A missing operation is reported, and the peak rate is measured. */
 #include "device/backend.h"
 #include "device_route.h"
 
@@ -9,7 +9,7 @@ static const struct how variants[] = {{.kind = "cpu", .variant = "baseline", .th
                                       {.kind = "cpu", .variant = "avx512vl", .threads = 2},
                                       {.kind = "cpu", .variant = "avx512", .threads = 2}};
 
-/* those[..] <- what this processor has. */
+/* those[] <- the variants that this processor has.  Returns their number. */
 static int variants_present(struct how *those)
 {
   int count = 0;
@@ -46,7 +46,7 @@ static void check_choice(void)
   status_clear();
 }
 
-/* A backend without an operation says so, with the operation and its own kind. */
+/* A backend without an operation reports this, with the name of the operation and its own kind. */
 static void lack_check(void)
 {
   const struct backend none = {.kind = "none"};

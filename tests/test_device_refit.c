@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: products, sums, moves and residuals of rows, directions, and frames at the end of a sweep,
- * also such as have no norm, have the bits of the reference, for frames of 1 to 8, widths that are
- * no multiple of a vector, any number of rows and every variant. */
+ * Claim: products, sums, moves and residuals of rows, directions, and frames at the end of a sweep
+ * have the bits of the reference, for frames of 1 to 8 vectors, widths that are no multiple of a
+ * vector of the processor, any number of rows, frames without a finite norm, and every variant. */
 #include "device/backend.h"
 
 #include <math.h>
@@ -79,7 +79,7 @@ static int moves_check(struct device *dev, idx n, idx d, idx p, int nonnegative)
   return good;
 }
 
-/* Of four candidates the third is a vector of the frame, which leaves nothing. */
+/* The third of four candidates is a vector of the frame, so that nothing is left of it. */
 static int directions_check(struct device *dev, idx d, idx p)
 {
   enum { CANDIDATES = 4 };
@@ -110,7 +110,7 @@ static int shape_check(struct device *dev, idx n, idx d, idx p)
          (d > 1 || moves_check(dev, n, d, p, 1)) && directions_check(dev, d, p);
 }
 
-/* A backend without a refit's operations says so. */
+/* A backend without the operations of a refit reports this. */
 static void lack_check(void)
 {
   const struct backend none = {.kind = "none"};
@@ -136,7 +136,7 @@ static void lack_check(void)
   status_clear();
 }
 
-/* Frames that moved a little, or are zeros, no numbers, or too large for a norm. */
+/* Frames that have moved a little, that are zero or NaN, or whose norm overflows. */
 static int frame_end_check(struct device *dev, idx d, idx p)
 {
   enum { KINDS = 4 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the dense triad, its sparse side and Adam have the bits of the reference for every shape,
- * number of rows, variant and thread count, and the reference is right next to f64. */
+ * Claim: dense products and gradients, their sparse forms and Adam have the bits of the reference,
+ * for every shape, number of rows, variant and thread count.  The reference is near to f64. */
 #include "device_triad.h"
 #include "variants.h"
 
-/* |sum - its f64 value| against what n roundings may do; the bound is the first-order one. */
+/* The reference against f64.  The bound is the first-order error of the roundings of each sum. */
 static void check_oracle(void)
 {
   enum { M = 2100, K = 33, N = 17 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: atoms_check, which looks at four frames at a time, names the first atom at fault and what
- * is wrong with it, wherever it stands; where atoms_normalize, which scales four at a time, says
- * that all could be scaled, it finds nothing. */
+ * Claim: atoms_check(), which checks four frames at a time, names the first wrong atom and what is
+ * wrong with it, whatever its position.  If atoms_normalize(), which scales four atoms at a time,
+ * reports that all atoms could be scaled, atoms_check() finds nothing. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { P = 21, FIRST = 100 };
 
-/* count orthonormal frames. */
+/* Draw `count` orthonormal frames. */
 static void frames_fill(float *atoms, idx count, idx d)
 {
   real frame[MAX_FRAME * P];
@@ -25,7 +25,7 @@ static void frames_fill(float *atoms, idx count, idx d)
   }
 }
 
-/* Such a fault in a vector of a frame; it may be slanted to another one. */
+/* Faults of a vector of a frame.  SLANTED: a part of another vector is added to it. */
 enum fault { NOT_A_NUMBER, INFINITE, LONG, SHORT, ZERO, SLANTED, FAULTS };
 static const char *const words[FAULTS] = {"is nan",          "is inf",     "has norm 1.0002",
                                           "has norm 0.9998", "has norm 0", "have cosine 0.000"};
@@ -52,8 +52,8 @@ static int is_named(const float *atoms, idx count, idx d, idx atom, const char *
   return named;
 }
 
-/* The frame of an atom gets each fault in each vector, slanted to each other one; it must be named.
- * Returns the number of those that are not. */
+/* Put each fault into each vector of an atom's frame; SLANTED with each other vector.  The atom
+ * must be named.  Returns how many faults are not named. */
 static int faults_missed(float *atoms, idx count, idx d, idx atom)
 {
   int missed = 0;
@@ -82,7 +82,7 @@ static void faults_are_named(idx count, idx d)
   int missed = 0;
   for (idx a = 0; a < count; a++) missed += faults_missed(atoms, count, d, a);
   ok(missed == 0, "%d frames of %d: each fault in each is named", count, d);
-  for (idx later = 1; later < count; later++) { /* beside one in any frame before */
+  for (idx later = 1; later < count; later++) { /* a second fault, in a later frame */
     memcpy(kept, atoms + later * d * P, bytes);
     fault_put(atoms + later * d * P, NULL, NOT_A_NUMBER);
     for (idx a = 0; a < later; a++) missed += faults_missed(atoms, count, d, a);
@@ -92,8 +92,8 @@ static void faults_are_named(idx count, idx d)
   free(atoms);
 }
 
-/* Atoms of any size that f32 has are scaled, each as it would be alone; one that cannot be is
- * said. */
+/* Atoms of all sizes of f32 are scaled together as they are one by one.  An atom that cannot be
+ * scaled is reported. */
 static void sizes_are_scaled(idx count)
 {
   enum { MOST = 9 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: eigenvalues and eigenvectors of symmetric matrices fit the matrix to rounding, those of
- * equal eigenvalues too; they have the same bits on any number of threads.
+ * Claim: eigenvalues and eigenvectors of symmetric matrices are right up to rounding, even if
+ * eigenvalues are equal.  They have the same bits on any number of threads.
  * RUN: np=1 */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "model/eigen.h"
 #include "tap.h"
 
-/* max |A v - lambda v| and max |V V' - I| are some units of rounding of the largest entry. */
+/* The largest |A v - lambda v| and |V V' - I|, divided by n and by the larger of 1 and the largest
+ * entry. */
 #define TOLERANCE 4e-15
 
 static void matrix_fill(int kind, idx n, real *a)
@@ -18,7 +19,7 @@ static void matrix_fill(int kind, idx n, real *a)
   for (idx i = 0; i < n; i++)
     for (idx c = 0; c <= i; c++) {
       real x = random_normal(1, 2, (uint64_t)i * 1000 + (uint64_t)c);
-      if (kind == 1) x = i == c ? 1 + i % 3 : 0;           /* diagonal, of equal values */
+      if (kind == 1) x = i == c ? 1 + i % 3 : 0;           /* diagonal, with equal values */
       if (kind == 2) x = 1;                                /* rank 1 */
       if (kind == 3) x = i - c <= 1 ? i == c ? 2 : -1 : 0; /* tridiagonal */
       if (kind == 4) x = 0;
@@ -54,7 +55,7 @@ int main(void)
     int same = 1;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
       idx n = sizes[s];
-      if (n > 200 && kind % 5) continue; /* several threads: two kinds are enough */
+      if (n > 200 && kind % 5) continue; /* only these sizes use threads; two kinds are enough */
       matrix_fill(kind, n, a);
       for (idx i = 0; i < n * n; i++) size = fmax(size, fabs(a[i]));
       memcpy(used, a, (size_t)(n * n) * sizeof *a);

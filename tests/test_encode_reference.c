@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: encode_run gives, bit for bit, what the reference functions of src/model give row by row:
- * rounds, frames, penalties, nonnegative codes, duplicates, zero rows, means, uneven and empty
- * shares.
+ * Claim: encode_run() gives the bits that the reference functions of src/model give row by row,
+ * with rounds, frames, penalties, nonnegative codes, equal atoms, rows of zeros, means, and uneven
+ * and empty shares.
  * RUN: np=1 5, full=1 2 5 */
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct problem {
   struct row_source row_source;
   struct atom_source atom_source;
   struct support_sink sink;
-  idx *out_atoms; /* what the sink got on rank 0, [n][s] and so on */
+  idx *out_atoms; /* [n][s] what the sink got on rank 0 */
   float *out_score, *out_codes;
   struct arena arena;
 };
@@ -59,7 +59,8 @@ static int write_block(void *self, const struct support_block *b)
   return OK;
 }
 
-/* Orthonormal frames; atom 5 is atom 2 again, row 1 is zero, row 3 an atom, 5 small, 7 large. */
+/* Fill atoms, rows and mean.  Frames are orthonormal, and atom 5 equals atom 2.  Row 1 is zero, row
+ * 3 is twice an atom, row 5 is small, and row 7 is large. */
 static void values_fill(struct problem *q)
 {
   const struct setting *is = &q->is;
@@ -106,7 +107,7 @@ static int problem_init(struct problem *q, const struct setting *is)
   return OK;
 }
 
-/* What one row should get: (N.3r) and (N.5) with the reference functions alone. */
+/* The expected result of a row: (N.3r) and (N.5) by the reference functions. */
 struct expectation {
   idx atoms[MAX_TOP_S];
   float score[MAX_TOP_S];
@@ -195,7 +196,7 @@ static void check(struct comm *c, const struct setting *is)
   int status = encode_run(&task, c, &result);
   ok(status == OK, "encode n=%lld k=%d d=%d p=%d s=%d rounds=%d %s", (long long)is->n, is->k, is->d,
      is->p, is->s, is->rounds, status ? status_message() : "");
-  if (c->rank == 0) /* which has the results of all */
+  if (c->rank == 0) /* only rank 0 has the results of all rows */
     ok(results_match(&q), "every bit of n=%lld k=%d d=%d s=%d rounds=%d", (long long)is->n, is->k,
        is->d, is->s, is->rounds);
   encode_free(&result);

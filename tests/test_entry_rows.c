@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: rows are found in order, or not, as the rules say entry by entry, for any length, rule and
- * place of what is wrong; and of rows in order the values that are not 0 are counted. */
+ * Claim: entry_row_is_plain() accepts exactly the rows of more than four entries that keep the
+ * rules, for any length, rules, and place of a wrong entry.  It counts the values of these rows
+ * that are not 0. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static int below(int n)
   return rand() % n;
 }
 
-/* The rules, entry by entry. */
+/* Does a row keep the rules, entry by entry? */
 static int keeps(const struct entry_rules *r, const struct row *x)
 {
   for (gidx i = 0; i < x->n; i++) {
@@ -42,7 +43,7 @@ static int keeps(const struct entry_rules *r, const struct row *x)
   return 1;
 }
 
-/* A row in order. */
+/* Draw rules, and a row that keeps them. */
 static void row_make(struct row *x, struct entry_rules *r)
 {
   *r = (struct entry_rules){.k = K,

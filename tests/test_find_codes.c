@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: codes of rows on their active atoms have the bits of the plain loops: of a batch, with
- * ties, twins, rows of zeros and rows with more atoms than a row may have, and by thresholds. */
+ * Claim: codes of rows on their active atoms have the bits of the plain loops, for a batch and with
+ * thresholds, with ties, equal atoms, rows of zeros, and rows with more atoms than a row may
+ * have. */
 #include "find_codes_cases.h"
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: finding features over ranks and threads has the bits of the plain loops, in stages, with
- * twins and dead atoms replaced; stopped and gone on with, too.
+ * Claim: a fit that finds features over ranks and threads has the bits of the plain loops, with
+ * several stages, replaced twins and dead atoms, and if it is stopped and continued.
  * RUN: np=1 3, full=1 2 3 5 */
 #include "find_run_cases.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: ranks of a joint update have the bits of the reference, over rows of several sum blocks,
- * and receive no byte more than the formula says: own columns once, lists once an update, the rows
- * of the Gram matrix once a pass; where ranks share memory a node receives these two once.
+ * and receive exactly the bytes of the formula.  A rank receives its columns once, lists once per
+ * update, and rows of the Gram matrix once per pass.  If ranks of a node share memory, the node
+ * receives lists and rows of the Gram matrix once.
  * RUN: np=1 2 3 7 */
 #include <math.h>
 #include <mpi.h>
@@ -23,7 +24,8 @@
 enum { N = 9 * ROW_BLOCK + 100, P = 13, K = 150, S = 3, PASSES = 2 };
 static const real BETA = 0.5;
 
-/* So many ranks are a node, 0: all, and each has its own lists.  The program asks for nodes so. */
+/* node_ranks ranks form a node.  0: all ranks form one node, and each has its own lists.  The
+ * program finds its nodes by MPI_Comm_split_type(). */
 static int node_ranks;
 int MPI_Comm_split_type(MPI_Comm ranks, int type, int key, MPI_Info info, MPI_Comm *node)
 {
@@ -33,12 +35,12 @@ int MPI_Comm_split_type(MPI_Comm ranks, int type, int key, MPI_Info info, MPI_Co
   return MPI_Comm_split(ranks, node_ranks ? rank / node_ranks : 0, key, node);
 }
 
-/* Everything that all ranks together have. */
+/* The rows, supports and codes of all ranks, and the results of the reference. */
 static idx slots[2][N * S];
 static float codes[2][N * S], x[N * P];
 static real gram[K * K], target[K * P], atoms[K * P];
 
-/* Rows, and what they have before each of two updates. */
+/* Draw the rows, and their supports and codes before each of two updates. */
 static void problem_fill(void)
 {
   for (int u = 0; u < 2; u++)
@@ -68,14 +70,14 @@ static void problem_answer(void)
   for (idx a = 0; a < K; a++) frame_scale(atoms + a * P);
 }
 
-/* What a rank of an update has. */
+/* The state of a rank. */
 struct side {
   struct refit_task task;
   struct refit_state state;
   struct device device;
   struct update update;
   struct atom_step steps[K];
-  double received[3]; /* in each of two updates, and while atoms move */
+  double received[3]; /* bytes received in each of two updates, and while atoms move */
 };
 
 static struct buffer part_of(void *all, gidx first, gidx n, gidx unit)
@@ -130,14 +132,15 @@ static int sums_same(struct side *e)
   return !memcmp(all_gram, gram, sizeof gram) && !memcmp(all_target, target, sizeof target);
 }
 
-/* Bytes that a rank receives, of rows of others: columns and lists. */
+/* The bytes of columns that a rank receives, of the rows of other ranks. */
 static double columns_bytes(const struct side *e)
 {
   const struct update *u = &e->update;
   return (double)(u->end - u->begin) * sizeof(float) * (double)(N - e->state.n);
 }
 
-/* Of the ranks of a node each takes the lists of some of the others. */
+/* The bytes of lists that a rank receives.  The ranks of a node share the lists of the ranks of
+ * other nodes among themselves. */
 static double lists_bytes(const struct side *e)
 {
   const struct comm *c = e->state.c;
@@ -151,7 +154,7 @@ static double lists_bytes(const struct side *e)
   return 8.0 * S * (double)rows;
 }
 
-/* Rows of the Gram matrix that are a rank's. */
+/* The number of rows of the Gram matrix that a rank has. */
 static idx gram_rows(const struct comm *c, int rank)
 {
   idx rows = 0;
@@ -159,7 +162,8 @@ static idx gram_rows(const struct comm *c, int rank)
   return rows;
 }
 
-/* While atoms move: rows of the matrix in each pass, then the others' columns of the atoms. */
+/* The bytes that a rank receives while atoms move: rows of the Gram matrix in each pass, then the
+ * columns of atoms that other ranks have. */
 static double moving_bytes(const struct side *e)
 {
   const struct comm *c = e->state.c;
@@ -207,7 +211,7 @@ int main(void)
   problem_answer();
   check_side(&c, 0);
   for (int ranks = 1; ranks < c.size; ranks += 2) check_side(&c, ranks);
-  gram_slab_bytes = 1; /* a block at a time, of one rank after another */
+  gram_slab_bytes = 1; /* so that one block of one rank comes at a time */
   check_side(&c, 0);
   if (c.size > 2) check_side(&c, 2);
   comm_close(&c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: what other programs compute is judged with the bits of the reference, (N.24) and (N.25),
- * on any number of threads, for every kind of encoder, and ties go to the smaller atom. */
+ * Claim: forward_evaluate(), which evaluates encoders of other programs, has the bits of the
+ * reference, (N.24) and (N.25), on any number of threads, for several kinds of encoders.  Of equal
+ * scores that of the smaller atom comes first. */
 #include "encode/forward.h"
 
 #include <stdlib.h>
@@ -36,12 +37,12 @@ static void fill(void)
   for (int a = 0; a < K; a++) threshold[a] = 0.5F + draw(5, (uint64_t)a);
   for (int a = 0; a < K; a++) norm[a] = 1.5F + draw(6, (uint64_t)a);
   for (int c = 0; c < P; c++) mean[c] = 0.3 * draw(8, (uint64_t)c);
-  memcpy(weights + 20 * P, weights + 3 * P, P * sizeof *weights); /* ties */
+  memcpy(weights + 20 * P, weights + 3 * P, P * sizeof *weights); /* so that scores are equal */
   bias[20] = bias[3];
   memcpy(atoms + 30 * P, atoms + 4 * P, P * sizeof *atoms);
 }
 
-/* What a row adds, by the reference. */
+/* The quality of a row by the reference.  e NULL: matching pursuit, which may stop early. */
 static struct row_quality judge(const struct encoder *e, int stops, const float *raw)
 {
   const float *vector[K];
@@ -86,7 +87,7 @@ static void check(const char *what, const struct encoder *e, int stops)
   }
 }
 
-/* Two atoms with equal scores: topk takes the smaller one, in whatever place it is. */
+/* Of atoms with equal scores topk takes the smaller one first. */
 static void check_ties(void)
 {
   const float scores[] = {0.5F, 2, 1, 2, -1, 1, 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: exp2, log and tanh of (N.26) are off by less than 1, 1 and 2 units in the last place, and
- * the vectors of each instruction set have the bits of exp2 and tanh, on a sample of all float32.
- * `SWEEP=full build/tests/test_functions` looks at all of them. */
+ * Claim: exp2, log and tanh of (N.26) have errors below 1, 1 and 2 units in the last place, and the
+ * vector loops of each instruction set have the bits of exp2 and tanh, on a sample of all float32.
+ * `SWEEP=full build/tests/test_functions` tests all float32. */
 #include "model/functions.h"
 
 #include <math.h>
@@ -13,9 +13,9 @@
 #include "device/cpu/isa.h"
 #include "tap.h"
 
-enum { SAMPLE_STEP = 2039, LARGEST_SHOWN = 120 /* of exponents of factors */ };
+enum { SAMPLE_STEP = 2039, LARGEST_SHOWN = 120 /* the largest exponent of factor_of() */ };
 
-/* How far y is from the exact value, in units of the last place of a float32 that large. */
+/* The error of y, in units of the last place of a float32 of this size. */
 static double units_off(float y, double exact)
 {
   if (isnan(exact) || isnan(y)) return isnan(exact) && isnan(y) ? 0 : INFINITY;
@@ -54,7 +54,7 @@ static void special_values(void)
   ok(signbit(tanh_f32(-0.0f)) && isnan(tanh_f32(NAN)), "tanh of -0 and of NaN");
 }
 
-/* The weights 2^(e tanh x), or 2^x where e is 0, of a block of positions. */
+/* w[] <- the weights 2^(e tanh x), or 2^x if e is 0, of a block of positions. */
 static void weights_make(const struct attention_loops *loops, float e, const float *x, float *w)
 {
   const struct attention_factors factors = {e != 0, e != 0 ? e : 1};
@@ -62,7 +62,8 @@ static void weights_make(const struct attention_loops *loops, float e, const flo
   loops->weights(&factors, 1, &one, x, 0, w);
 }
 
-/* The factor by which neighbours of tanh x have other powers of 2: it is large where x is small. */
+/* A factor e so large that 2^(e tanh x) differs for neighbouring values of x.  It is larger for
+ * smaller x. */
 static float factor_of(float x)
 {
   int exponent;
@@ -76,7 +77,7 @@ static int same_value(float a, float b)
   return !memcmp(&a, &b, sizeof a) || (isnan(a) && isnan(b));
 }
 
-/* Floats `step` apart, blocks of them that have one factor. */
+/* Compare the loops with the plain functions, for floats `step` apart.  A block has one factor. */
 static void loops_sweep(const struct attention_loops *loops, int unit, uint32_t step)
 {
   _Alignas(64) float x[ATTENTION_BLOCK], w[ATTENTION_BLOCK];

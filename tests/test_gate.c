@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: keys of strangers, however many, take no line of those that clients have: a client that is
- * known is looked up once a second; one that has lost its key is refused. */
+ * Claim: keys of strangers, however many, take no line of a client's key in the gate's list of
+ * recent keys.  A client whose key was removed is refused after a while. */
 #include "net/curve.h"
 
 #include <stdio.h>

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the reference of gated delta nets, (N.60) to (N.64), is the recurrence in f64 up to
- * rounding, for all shapes; all reads of slots are of the pool before the call; neither where time
- * is cut nor which heads a call has changes a bit. */
+ * Claim: the reference of gated delta nets, (N.60) to (N.64), equals the recurrence in f64 up to
+ * rounding, for all shapes.  A call reads all slots as they were before it.  Neither the division
+ * of tokens into calls nor the heads of a call change a bit. */
 #include "base/num.h"
 #include "base/status.h"
 #include "gated_delta_data.h"
 #include "tap.h"
 
-/* Of the largest |o| and |S| (live.md, G1). */
+/* The largest error, relative to the largest |o| and |S|. */
 static const double TOLERANCE = 1e-5;
 
-/* One channel of the row behind the convolution, in f64; t counts from the sequence's first. */
+/* A channel of a row after the convolution, in f64.  t counts from the first token of the
+ * sequence. */
 static double conv64(const struct delta_data *d, idx sequence, gidx t, gidx channel,
                      const float *taps)
 {
@@ -87,7 +88,7 @@ static struct exact exact_make(const struct delta_data *d)
   return e;
 }
 
-/* The largest distance of values, relative to the largest one. */
+/* The largest difference, relative to the largest exact value. */
 static double distance(const float *got, const double *exact, gidx count)
 {
   double most = 0, far = 0;
@@ -126,7 +127,7 @@ static void shapes_check(void)
         idx d = widths[w], conv = form & 4 ? 0 : 2 + (w + n + form) % 7;
         int many = lengths[n] * d > 64 * 128;
         int most = is_full() ? form == 1 ? 128 : 32 : form == 1 ? 16 : 0;
-        if (many && d > most) continue; /* its plain loops have no vectors */
+        if (many && d > most) continue; /* the plain loops would be slow */
         struct gated_delta m = {.heads_k = 2,
                                 .heads = 4,
                                 .d = d,
@@ -156,7 +157,7 @@ static const struct gated_delta small = {.heads_k = 1,
 
 enum { MANY = 5 };
 
-/* A call with these slots gives what its sequences give one by one, each with a pool as before. */
+/* A call gives what its sequences give one by one, each with the pool before the call. */
 static void slots_try(const char *name, idx n, const idx *slots)
 {
   static const gidx lengths[MANY] = {3, 1, 9, 0, 2};
@@ -245,7 +246,7 @@ static void plan_check(void)
   claim_end();
 }
 
-/* Any cut of time: states and taps are carried in the slots. */
+/* Any division of tokens into calls: slots carry states and taps from call to call. */
 static void cuts_check(struct gated_delta m)
 {
   static const gidx cuts[] = {1, 2, 7, 33};
@@ -274,7 +275,7 @@ static void cuts_check(struct gated_delta m)
   delta_free(&whole);
 }
 
-/* Heads first .. first + 1 of a call give the bits of all. */
+/* A call with only the heads first and first + 1 gives their bits in a call with all heads. */
 static void heads_check(struct gated_delta m, idx first)
 {
   gidx length = 9, state = (gidx)m.dv * m.d, wide = gated_delta_decays(&m);
@@ -313,7 +314,7 @@ static void parts_check(void)
   claim_end();
 }
 
-/* By hand: products of 33 columns, of which lane 0 has the first and the last. */
+/* Inner products that are known by hand.  Of 33 columns lane 0 has the first and the last. */
 static void lanes_check(void)
 {
   float x[34], y[34];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: every 16-bit float is widened and narrowed again to its bits, and of NaN to a NaN. */
+ * Claim: every 16-bit float that is widened and narrowed again has its bits; a NaN becomes a
+ * NaN. */
 #include "base/half.h"
 
 #include <math.h>
 
 #include "tap.h"
 
-/* Is the value of a pattern narrowed to what it was? */
+/* Is `back` the pattern `bits`, or, if `value` is a NaN, a NaN with its sign? */
 static int returns(uint16_t bits, uint16_t infinity, float value, uint16_t back)
 {
   int is_nan = (bits & 0x7fff) > infinity;

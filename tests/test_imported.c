@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: encode_run with an imported encoder gives what the reference of (N.24) gives row by row,
- * bit for bit, for every kind of encoder: ties, rows of zeros and rows without a code, one row, no
- * row, blocks, threads, uneven and empty shares; a score that is not finite is named, a sink that
- * fails is known to all, and the forecast of memory is what is taken.
+ * Claim: encode_run() with an imported encoder gives the bits that the reference of (N.24) gives
+ * row by row, for several kinds of encoders, with ties, rows of zeros and rows without a code, one
+ * row or none, and any blocks, threads and shares.  A score that is not finite is named.  All ranks
+ * know a failure of the sink.  The forecast of memory is exact.
  * RUN: np=1 5, full=1 2 3 5 */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { MOST = 5 * ROW_BLOCK + 203, K = 37, P = 19, TOP = 5 };
 
 static float rows[MOST * P], atoms[K * P], weights[K * P], bias[K], threshold[K], norm[K];
 static real mean[P];
-static struct { /* what the sink got */
+static struct { /* what the sink got; it fails at row fails_at, if that is not 0 */
   gidx start[MOST + 1], next, fails_at;
   idx atoms[MOST * K];
   float score[MOST * K], codes[MOST * K];
@@ -58,7 +58,8 @@ static float draw(uint64_t stream, uint64_t n)
   return (float)((real)(random_bits(7, stream, n) >> 40) * 0x1p-23 - 1);
 }
 
-/* Atoms 3 and 20 tie in every row; row 1 is zero, row 2 the mean, and atom 5 is silent. */
+/* Fill rows and encoder.  Atoms 3 and 20 have equal scores in every row, row 1 is zero, row 2 is
+ * the mean, and the threshold of atom 5 is infinite. */
 static void fill(void)
 {
   for (int i = 0; i < MOST * P; i++) rows[i] = draw(1, (uint64_t)i);
@@ -83,7 +84,8 @@ static void fill(void)
   threshold[5] = INFINITY;
 }
 
-/* The rows that are not what the reference gives; *entries <- those it gives. */
+/* The number of rows that differ from the reference.  *entries <- the reference's number of
+ * codes. */
 static gidx wrong_rows(const struct encoder *e, gidx n, gidx *entries)
 {
   struct encoder whole = *e;
@@ -174,7 +176,7 @@ static void check(struct comm *c, const char *what, const struct encoder *e)
   }
 }
 
-/* A product that overflows is named, the lowest row first, on every rank. */
+/* Scores overflow in two rows.  Every rank names the lower row. */
 static void check_overflow(struct comm *c, const struct encoder *e)
 {
   struct encode_result result;
@@ -191,7 +193,7 @@ static void check_overflow(struct comm *c, const struct encoder *e)
   rows[(ROW_BLOCK + 9) * P] = rows[(ROW_BLOCK + 12) * P] = before;
 }
 
-/* Wherever it is that rank 0 cannot write, all ranks end with that. */
+/* If the sink of rank 0 fails at any row, all ranks end with its failure. */
 static void check_sink(struct comm *c, const struct encoder *e)
 {
   static const gidx at[] = {1, ROW_BLOCK, MOST - 203};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: blocks hold the same values however they are cut, read or written; a chunk does not pass
- * through HDF5's filters, and its checksum is theirs; the last chunk ends in zeros. */
+ * Claim: blocks of any size give the same values when they are read or written.  Chunks do not pass
+ * through HDF5's filters, but have the checksums of these filters.  The last chunk ends in
+ * zeros. */
 #include "io_blocks.h"
 
 #include "base/num.h"
@@ -10,7 +11,8 @@
 
 enum { MAX_SUMMED = 40000 };
 
-/* The definition: one's complement sums of big-endian words, carries folded back at every step. */
+/* Fletcher's checksum by its definition: one's complement sums of big-endian words, with carries
+ * folded back at every step. */
 static uint32_t sum_plainly(const unsigned char *data, size_t bytes)
 {
   uint32_t sum = 0, sums = 0;
@@ -31,7 +33,7 @@ static void sums_agree(void)
     data[0][i] = (unsigned char)random_bits(1, 0, (uint64_t)i);
     data[1][i] = 0xff;
     data[2][i] = 0;
-    data[3][i] = i == 9001; /* nothing but zeros for long */
+    data[3][i] = i == 9001; /* all other bytes are 0 */
   }
   for (int kind = 0; kind < 4; kind++)
     for (size_t bytes = 0; bytes <= MAX_SUMMED; bytes += bytes < 200 ? 1 : 331)
@@ -39,7 +41,8 @@ static void sums_agree(void)
   ok(wrong == 0, "checksums of 0 to %d bytes, %d wrong", MAX_SUMMED, wrong);
 }
 
-/* The definition: the node of the first leaves, a power of two below n, and of the others. */
+/* The root by its definition: the hash of the root of the first leaves, whose number is the largest
+ * power of two below n, and of the root of the other leaves. */
 static int root_plainly(const unsigned char *leaves, int n, unsigned char *root)
 {
   unsigned char both[1 + 2 * SHA256_BYTES] = {1};
@@ -68,7 +71,7 @@ static void roots_agree(void)
   ok(wrong == 0, "roots of 0 to %d leaves, %d wrong", LEAVES - 1, wrong);
 }
 
-/* Nothing of a large result overlaps, and a segment begins where it may. */
+/* The chunks of a large result do not overlap, and segments begin at multiples of 64 KiB. */
 static void addresses_agree(void)
 {
   static const gidx bytes[][SLAB_ARRAYS] = {{256, 256, 256, 0, 8}, {12, 12, 12, 36, 8}};
@@ -123,7 +126,7 @@ static void chunks_are_taken(void)
   claim_end();
 }
 
-/* The last chunk of /b ends in zeros, not in what the memory held. */
+/* The last chunk of /b ends in zeros, not in earlier contents of the memory. */
 static void last_chunk_ends_in_zeros(void)
 {
   real chunk[CHUNK * COLUMNS + 1];
@@ -139,7 +142,7 @@ static void last_chunk_ends_in_zeros(void)
   h5_close(&f);
 }
 
-/* Blocks here and there, so that the chunk that was kept is seldom the one that is wanted. */
+/* Blocks at random places, so that the chunk in memory is seldom the one that is needed. */
 static void any_order_is_right(void)
 {
   static real got[ROWS * COLUMNS], all[ROWS * COLUMNS];
@@ -161,7 +164,8 @@ static void any_order_is_right(void)
 
 enum { WRITTEN = 200000, OF_A_CHUNK = 997, TOGETHER = 3 };
 
-/* Values of which some are NaNs of any bits, and as they are to be in the file. */
+/* values[]: some are NaNs with different bits.  expected[]: the values that the file should
+ * have. */
 static void nans_make(real *values, real *expected, int array, int turn)
 {
   static const gidx every[] = {0, WRITTEN - 1, 40009, 7}; /* 0: none */
@@ -178,7 +182,7 @@ static const char *const written[TOGETHER] = {"/a", "/b", "/c"};
 static const gidx widths[TOGETHER] = {1, 2, 1}; /* values of an entry */
 enum { ENTRIES = WRITTEN / 2 };
 
-/* How an array has its length: it is made for it, for more and truncated, or grows. */
+/* An array is created with its length, or longer and then truncated, or it grows. */
 enum length { EXACT, TRUNCATED, GROWING, LENGTHS };
 
 static int arrays_create(const struct h5_file *f, enum length length, struct h5_array *a)
@@ -193,7 +197,7 @@ static int arrays_create(const struct h5_file *f, enum length length, struct h5_
   return status;
 }
 
-/* Two arrays together in blocks, and another beside them. */
+/* Write two arrays together, and a third by itself, in blocks of random lengths. */
 static int arrays_make(const real *const *values, int turn, enum length length)
 {
   struct h5_array a[TOGETHER] = {0}, *pair[] = {a, a + 1};
@@ -215,7 +219,7 @@ static int arrays_make(const real *const *values, int turn, enum length length)
   return status ? status : h5_close(&f);
 }
 
-/* Are values and hash of array i as expected? */
+/* Has array i the expected values, leaves and hash? */
 static int is_written(const struct h5_file *f, int i, const real *expected)
 {
   static real got[WRITTEN];
@@ -253,7 +257,7 @@ static void writes_agree(void)
     for (int i = 0; i < TOGETHER; i++) nans_make(values[i], expected[i], i, turn + i);
     int status = arrays_make(all, turn, turn / 16);
     if (!status) status = h5_open(&f, "written.h5");
-    f.version = FORMAT_VERSION; /* as of a file of ours */
+    f.version = FORMAT_VERSION; /* as for a file of this program */
     for (int i = 0; i < TOGETHER && !status; i++) right += is_written(&f, i, expected[i]);
     if (!status) h5_close(&f);
     ok(right == TOGETHER, "turn %d, %d spare threads: %d of %d arrays", turn, team_spare(), right,
@@ -263,7 +267,8 @@ static void writes_agree(void)
   team_spare_set(1);
 }
 
-/* Give entry `at` of /a another value, past the library; the chunk's checksum is right. */
+/* Change the value of entry `at` of /a by HDF5 itself, so that the checksum of its chunk is right
+ * but the hash is not. */
 static int value_change(gidx at)
 {
   hsize_t start = (hsize_t)at, one = 1;
@@ -285,7 +290,7 @@ static int whole_count(void)
   int whole = 0, status = h5_open(&f, "written.h5");
   for (int i = 0; i < TOGETHER && !status; i++) {
     struct h5_array a = {0};
-    f.version = FORMAT_VERSION; /* as of a file of ours */
+    f.version = FORMAT_VERSION; /* as for a file of this program */
     status = h5_array_open(&f, written[i], &a);
     if (!status) whole += h5_array_is_whole(&a);
     h5_array_close(&a);

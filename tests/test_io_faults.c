@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Whichever write, read, sync, rename or allocation fails, the result is the old file or the new.
+ * Claim: whichever write, read, sync, rename or allocation fails, the result is the old file or the
+ * new one.
  *
- * Runs itself again with fault.so preloaded; a child a fault.  Every allocation of our own fails
- * once; those of HDF5 are many: every STRIDE-th, or with FAULT_STRIDE in the environment every so
- * many. HDF5 1.10 crashes or exits for some of its own, so there only the result is judged. */
+ * The program runs itself again with fault.so preloaded, and each fault has its own child.  Every
+ * allocation of our own code fails once.  Allocations of HDF5 are many, so that only every
+ * STRIDE-th one fails; FAULT_STRIDE in the environment is another stride.  HDF5 1.10 crashes or
+ * exits for some of its allocations, so only the result is judged for these. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -25,7 +27,7 @@ static int result_write(const char *path, int is_new)
   return status;
 }
 
-/* Exit code of the child, or minus its signal. */
+/* Run a fault in a child.  Returns its exit code, or minus its signal. */
 static int child_run(const char *kind, long n, int lasting)
 {
   struct made_supports m;
@@ -39,7 +41,7 @@ static int child_run(const char *kind, long n, int lasting)
     status = supports_write(&m, "result.h5", 8, NULL);
     fault_arm("", 0, 0);
     if (status) result_discard();
-    exit(status ? status : 0); /* with exit handlers: HDF5's must not crash */
+    exit(status ? status : 0); /* not _exit(): the exit handlers of HDF5 must not crash */
   }
   waitpid(child, &status, 0);
   return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
@@ -53,7 +55,8 @@ static int is_same(const char *path)
          file_diff("result.h5", path, NULL, NULL, &equal) == OK && equal;
 }
 
-/* Files of the folder that are not known; a crash may leave the temporary one. */
+/* The number of files in the folder that should not be there.  Temporary files are counted and
+ * removed. */
 static int leftovers(void)
 {
   int count = 0;
@@ -72,12 +75,12 @@ struct tally {
   long faults, crashes, bad_file, bad_code, left;
 };
 
-/* What failed decides which exit codes are right: -1 any. */
+/* A kind of fault, and the exit code that is right for it; -1: any. */
 struct fault_kind {
   const char *name;
   int lasting;
   int code;
-  long calls; /* that a run makes; 0: not known */
+  long calls; /* the number of these calls in a run; 0: not known */
 };
 
 static void fault_judge(struct tally *t, const struct fault_kind *kind, long n, int code)
@@ -125,7 +128,7 @@ static void preload(char **words)
   char path[4200];
   const char *builddir = getenv("builddir");
   snprintf(path, sizeof path, "%s/tests/fault.so", builddir ? builddir : ".");
-  const char *before = getenv("LD_PRELOAD"); /* rest.so, which is in fault.so, too */
+  const char *before = getenv("LD_PRELOAD"); /* may be rest.so, which fault.so contains */
   if (before && strcmp(before, path) == 0) {
     skip("'%s' could not be preloaded", path);
   } else {
@@ -153,8 +156,8 @@ int main(int count, char **words)
   const char *stride = getenv("FAULT_STRIDE");
   kind_try((struct fault_kind){"write", 0, ERR_IO, 0}, 1);
   kind_try((struct fault_kind){"write", 1, ERR_IO, 0}, 1);
-  kind_try((struct fault_kind){"read", 1, ERR_IO, 0}, 1);  /* one alone HDF5 may do without */
-  kind_try((struct fault_kind){"fsync", 0, ERR_IO, 2}, 1); /* the file, then its folder */
+  kind_try((struct fault_kind){"read", 1, ERR_IO, 0}, 1);  /* HDF5 may tolerate a single failure */
+  kind_try((struct fault_kind){"fsync", 0, ERR_IO, 2}, 1); /* of the file, then of its folder */
   kind_try((struct fault_kind){"rename", 0, ERR_IO, 1}, 1);
   kind_try((struct fault_kind){"own-memory", 0, ERR_MEMORY, 0}, 1);
   kind_try((struct fault_kind){"memory", 0, -1, 0}, stride ? atol(stride) : STRIDE);

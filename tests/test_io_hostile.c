@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A truncated or bit-flipped file is refused or harmless: never a crash, a hang, or another value.
+ * Claim: a file that is truncated or has a flipped bit is refused or harmless.  It never causes a
+ * crash, a hang or another value.
  *
- * Children run batches of trials under alarm(); a batch that dies names the trial it died in. */
+ * Children run batches of trials under alarm().  If a child dies, the trial in which it died is
+ * printed. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -19,7 +21,7 @@ enum { FLIPS = 700, FLIPS_FEWER = 200, FLIPS_SANITIZED = 100 };
 enum { BATCH = 50, SECONDS = 20, MAX_VALUES = 4096 };
 enum { CLASSED = 40, SYSTEMS_MADE = 6 };
 
-/* Shared with the children. */
+/* Counts in memory that is shared with the children. */
 struct progress_report {
   int trial, refused, harmless, wrong, first_wrong;
 };
@@ -31,7 +33,7 @@ struct subject {
   enum { ROWS, DICTIONARY, CLASSES, SYSTEMS, OTHER } reader;
   unsigned char *bytes;
   long size;
-  _Alignas(real) float values[MAX_VALUES]; /* as the reader of the sound file gives them */
+  _Alignas(real) float values[MAX_VALUES]; /* of the sound file, as the reader gives them */
   gidx count;
 };
 
@@ -48,7 +50,7 @@ static int classes_values(const char *path, float *values, gidx *count)
   return status;
 }
 
-/* The bits of all numbers. */
+/* values[] <- the bits of all numbers of the systems. */
 static int systems_values(const char *path, float *values, gidx *count)
 {
   struct systems_input f;
@@ -109,7 +111,8 @@ static void subject_load(struct subject *s)
   ok(values_read(s, s->path, s->values, &s->count) == OK, "'%s' is read", s->path);
 }
 
-/* 1: refused by verify, 0: harmless to every reader, -1: silently wrong. */
+/* Evaluate a damaged file.  1: verify refuses it; 0: it is harmless to every reader; -1: it is
+ * silently wrong. */
 static int trial_evaluate(const struct subject *s, const char *path)
 {
   static _Alignas(real) float values[MAX_VALUES];
@@ -139,7 +142,8 @@ static void file_put(const char *path, const unsigned char *bytes, long size)
   if (fwrite(bytes, 1, (size_t)size, file) != (size_t)size || fclose(file)) exit(99);
 }
 
-/* Trial t: a bit flipped anywhere, a bit of bytes 2 t and 2 t + 1, or the file cut at t KiB. */
+/* The damage of trial t: FLIP: a bit anywhere is flipped; HEAD: a bit of bytes 2 t and 2 t + 1;
+ * CUT: the file is cut at t KiB. */
 enum damage { FLIP, HEAD, CUT };
 static const char *const damages[] = {"flips", "flips in the first bytes", "cuts"};
 
@@ -189,7 +193,8 @@ static void trials_run(const struct subject *s, int trials, enum damage damage)
   printf("# %s: %d %s refused, %d harmless\n", s->path, report->refused, what, report->harmless);
 }
 
-/* Of each two of the first head_bytes bytes, which say what the file holds, a bit is flipped. */
+/* Try a file with all kinds of damage.  The first head_bytes bytes describe the contents of the
+ * file; a bit of each two of them is flipped. */
 static void subject_try(const char *path, int reader, int head_bytes)
 {
   struct subject *s = calloc(1, sizeof *s);
@@ -207,7 +212,7 @@ static void subject_try(const char *path, int reader, int head_bytes)
   free(s);
 }
 
-/* A terminal pass of 6 atoms with up to 2 borders, all arrays there. */
+/* Write the result of a terminal pass of 6 atoms with up to 2 borders each, with all arrays. */
 static int terminal_make(const char *path)
 {
   enum { K = 6, MOST = 2, BLOCK = MOST * MOST, PAIRS = 3 };
@@ -247,7 +252,7 @@ static int terminal_make(const char *path)
   return terminal_write(path, &r, 0, run_facts, LENGTH(run_facts));
 }
 
-/* Classes of 1, 3, 5, .. atoms, one of these in none. */
+/* Write classes of 1, 3, 5, .. atoms; one of these atoms is in no class. */
 static int classes_make(const char *path)
 {
   idx color[CLASSED] = {0};

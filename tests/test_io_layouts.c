@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: what another program laid out in its own way, or what is damaged, is left to HDF5, which
- * reads it or says what is wrong. */
+ * Claim: arrays with layouts of other programs, and damaged arrays, are left to HDF5, which reads
+ * them or reports what is wrong. */
 #include "io_blocks.h"
 
 struct layout {
   const char *claim;
   hsize_t chunk[2];
   int deflates, sums, leaves_edges;
-  hsize_t written; /* rows; the others are fill values */
-  gidx taken;
+  hsize_t written; /* rows that are written; the others are fill values */
+  gidx taken;      /* chunks that are not read through HDF5 */
 };
 
-/* As another program may write it, with the values that HDF5 was given. */
+/* Write an array as another program may do.  values[] <- its values. */
 static int foreign_write(const struct layout *l, float *values)
 {
   hsize_t dims[2] = {ROWS, COLUMNS}, start[2] = {0, 0}, size[2] = {l->written, COLUMNS};
@@ -58,7 +58,7 @@ static void other_layouts_are_left(void)
   claim_end();
 }
 
-/* Put a chunk with this checksum into the file, as it is stored. */
+/* Replace the stored bytes of chunk 1: its values with this checksum.  damage: flip a bit. */
 static int chunk_replace(const float *values, uint32_t sum, int damage)
 {
   unsigned char bytes[CHUNK * COLUMNS * sizeof *values + sizeof sum];
@@ -73,7 +73,7 @@ static int chunk_replace(const float *values, uint32_t sum, int damage)
   return H5Fclose(file) < 0 || done < 0;
 }
 
-/* More stored than a chunk holds. */
+/* A stored chunk with more bytes than its values need. */
 static void long_chunk_is_left(const float *values)
 {
   enum { LONG = 1 << 20 };
@@ -89,7 +89,7 @@ static void long_chunk_is_left(const float *values)
   ok(done >= 0 && taken != 16, "a chunk of %d bytes: %s", LONG, status_message());
 }
 
-/* A chunk of as many bytes as whole rows have. */
+/* Chunks of another shape, with as many bytes as whole rows have. */
 static void turned_chunk_is_left(void)
 {
   static float values[10 * 2 * 4];
@@ -111,7 +111,8 @@ static void turned_chunk_is_left(void)
      (long long)taken);
 }
 
-/* Rows of a chunk that is taken and of one that is refused, in turn; how many were taken. */
+/* Read a row of a sound chunk and a row of a chunk that is left to HDF5 in turn.  Returns how many
+ * chunks were not read through HDF5. */
 static gidx in_turn(const float *values)
 {
   struct h5_file f;
@@ -165,7 +166,7 @@ static hid_t link_follow(const char *name, hid_t group, const void *data, size_t
   return H5Gopen2(group, "/", H5P_DEFAULT);
 }
 
-/* Links of a class that some program has registered may lead anywhere. */
+/* Links of a class that a program has registered may lead anywhere, so they are not followed. */
 static void other_links_are_refused(void)
 {
   const H5L_class_t class = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Results are the same bytes for any blocks, verified before they appear, and refused when
- * wrong. */
+ * Claim: results have the same bytes for any blocks, are verified before they appear, and are
+ * refused if they are wrong. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -34,7 +34,7 @@ static int same_bytes(const char *a, const char *b)
   return same;
 }
 
-/* Files of a folder whose names end so. */
+/* The number of files in a folder whose names end in `end`. */
 static int count_of(const char *folder, const char *end)
 {
   int count = 0;
@@ -47,7 +47,7 @@ static int count_of(const char *folder, const char *end)
   return count;
 }
 
-/* Several chunks, so that their order in the file could depend on the blocks. */
+/* Results with several chunks, whose order in the file could depend on the blocks. */
 static void blocks_do_not_matter(void)
 {
   static const struct supports_shape shapes[] = {
@@ -71,7 +71,7 @@ static void blocks_do_not_matter(void)
   }
   claim_end();
   int first = rows_write("a.h5", 5000, 300, 5000);
-  sleep(1); /* HDF5's times of objects are in seconds */
+  sleep(1); /* HDF5 can store times of objects, in seconds; they would differ */
   ok(first == OK && rows_write("b.h5", 5000, 300, 7) == OK && same_bytes("a.h5", "b.h5"),
      "rows in two ways, a second apart: the same bytes");
   ok(rows_write("a.h5", 0, 5, 1) == OK && file_verify("a.h5", NULL) == OK, "no rows at all");
@@ -179,7 +179,7 @@ static void wrong_results_are_refused(void)
      "nothing of them is left");
 }
 
-/* As a run does it that begins and ends here. */
+/* Choose the place of an output, as a new run does. */
 static int place_try(struct output_path *place, const char *output, int force)
 {
   outputs_release();
@@ -277,7 +277,8 @@ static void locks_are_kept(void)
   outputs_release();
 }
 
-/* On a file system of 2 MB: the estimate refuses, and a write past its end is told as 74. */
+/* On a file system of 2 MB a result is refused by its estimated size, and a write past its end is
+ * reported as ERR_IO. */
 static void full_disk_is_told(void)
 {
   mkdir("disk", 0777);

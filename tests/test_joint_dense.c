@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The joint log determinant is that of the full matrix of all codes and borders, built without any
- * Schur step; with atoms that share no row it is the sum of the atoms' K = 1 log determinants. */
+ * Claim: the joint log-determinant is that of the full matrix of all codes and borders, which is
+ * built without a Schur complement.  If no two atoms share a row, it is the sum of the
+ * log-determinants of the atoms' own systems. */
 #include <string.h>
 
 #include "joint_problem.h"
@@ -8,7 +9,7 @@
 #include "model/dense.h"
 #include "tap.h"
 
-/* doc/numerics.md section 9: 1e-13 of the larger of 1 and the value, and a rounding a pivot. */
+/* doc/numerics.md, section 9: 1e-13 of the larger of 1 and the value, and a rounding per pivot. */
 static real tolerance(real value, gidx pivots)
 {
   return 1e-13 * fmax(1, fabs(value)) + 0x1p-52 * (real)pivots;
@@ -31,7 +32,8 @@ static long double dot_border(const struct joint *j, idx a, idx m, idx direction
   return sum;
 }
 
-/* The full matrix [size][size]: codes row after row, then borders.  All vectors are kept. */
+/* Fill the full matrix [size][size]: the codes of row after row, then the borders.  No vector is
+ * dropped. */
 static void full_fill(const struct joint_problem *c, long double *full, gidx size)
 {
   const struct joint *j = &c->joint;
@@ -80,7 +82,7 @@ static void full_fill(const struct joint_problem *c, long double *full, gidx siz
   }
 }
 
-/* log |det| by Gaussian elimination with pivoting: knows nothing of symmetry. */
+/* log |det| by Gaussian elimination with pivoting, which does not use symmetry. */
 static real full_log_det(long double *full, gidx size)
 {
   long double sum = 0;
@@ -103,7 +105,7 @@ static real full_log_det(long double *full, gidx size)
   return (real)sum;
 }
 
-/* The joint log det; NaN when S is not positive definite. */
+/* The joint log-determinant; NaN if S is not positive definite. */
 static real joint_log_det(struct joint_problem *c)
 {
   gidx n = joint_border(&c->joint);
@@ -134,7 +136,8 @@ static void full_check(struct joint_problem c)
   arena_free(&c.arena);
 }
 
-/* Atom a's K = 1 system by (N.16), plain sums: rows have one atom each. */
+/* The log-determinant of an atom's own system by (N.16), with plain sums.  Rows have one atom
+ * each. */
 static real atom_log_det(struct joint_problem *c, idx atom)
 {
   const struct joint *j = &c->joint;

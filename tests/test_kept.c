@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: a refit on supports that stay has the atoms and codes of its reference (N.24k, N.20k), bit
- * for bit, on any number of ranks: rows of differing length, sum blocks without entries, equal
- * atoms, atoms that no row has, more atoms in a row than columns.
+ * Claim: a refit that keeps its supports has the bits of the atoms and codes of its reference
+ * (N.24k, N.20k), on any number of ranks.  Supports have different lengths, a sum block has no
+ * entries, two atoms are equal, some atoms are in no row, and some rows have more atoms than
+ * columns.
  * RUN: np=1 2 3 5 */
 #include <math.h>
 #include <stdlib.h>
@@ -52,7 +53,8 @@ static int entries_give(void *self, gidx first, gidx count, idx *atoms, float *s
   return OK;
 }
 
-/* Atom 5 is atom 4, the last three are in no row, and the second sum block has no entries. */
+/* Make the problem.  Atom 5 equals atom 4, the last three atoms are in no row, and the second sum
+ * block has no entries. */
 static void problem_make(void)
 {
   for (int a = 0; a < K; a++) {
@@ -75,7 +77,7 @@ static void problem_make(void)
   for (gidx e = 0; e < start[N]; e++) codes[e] = score[e] = 1;
 }
 
-/* wanted: atoms and codes of the reference after the sweeps. */
+/* atoms, wanted <- atoms and codes of the reference after the sweeps. */
 static int answer(int nonnegative, real rho, float *atoms, float *wanted)
 {
   const struct kept_model m = {N, K, P, x, start, support, nonnegative, rho};

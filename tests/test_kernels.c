@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every kernel compiles for sm_90 in its last and largest form, hot ones in their first one and for
- * sm_80 and sm_100 too, and no hot one spills registers; a cache entry is kept, found, and made
- * again when damaged.  CHECK_FULL=1: for sm_90 in every form that launchers ask for, and all for
- * sm_80 and sm_100; FORMS=all: every form for each of them.  Needs no GPU. */
+ * Claim: every kernel compiles for sm_90 in its last form, which is the largest.  Kernels marked
+ * hot (kernels.h) compile in their first form and for sm_80 and sm_100, too, and spill no
+ * registers.  A cache entry is kept, found, and made again if it is damaged.  CHECK_FULL=1: for
+ * sm_90 every form that launchers use, and all kernels for sm_80 and sm_100.  FORMS=all: every form
+ * for each architecture.  Needs no GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,9 @@
 #include "device/cuda/jit.h"
 #include "tap.h"
 
-static const int architectures[] = {90, 80, 100}; /* the first in most forms */
+static const int architectures[] = {90, 80, 100}; /* most forms are compiled for the first */
 
-/* Bytes that a form's compiler log says are spilled, over all of its functions. */
+/* The spilled bytes in a compiler log, added over all functions. */
 static long spills(const char *log)
 {
   long sum = 0;
@@ -27,7 +28,7 @@ static long spills(const char *log)
   return sum;
 }
 
-/* One compilation, and what became of it. */
+/* A form of a kernel, and the outcome of its compilation. */
 enum { MAX_FORMS = 1024, MAX_TEXT = 400 };
 struct form {
   int architecture, registers;
@@ -48,7 +49,7 @@ static int form_same(const struct form *a, const struct form *b)
   return 1;
 }
 
-/* A form that is there already is not added. */
+/* Add a form, unless it is in the list already. */
 static void form_add(enum kernel_name name, int architecture, const struct kernel_shape *shape)
 {
   if (n_forms == MAX_FORMS) {
@@ -94,7 +95,7 @@ static int is_arrow(enum kernel_name name)
          name == KERNEL_ARROW_BORDER || name == KERNEL_ARROW_STEP;
 }
 
-/* Arrow systems: a form for each d, k and team, of which these are the edges. */
+/* Kernels of arrow systems have a form for each d, k and team.  These are the limits. */
 static void add_arrow(enum kernel_name name, int architecture)
 {
   static const struct {
@@ -124,8 +125,9 @@ static void add_arrow(enum kernel_name name, int architecture)
   }
 }
 
-/* Products differ by how operands lie in memory, by the sides of a tile and by stages, which are
- * few where a multiprocessor has little shared memory: none of 9.0 does. */
+/* Forms of products differ by the layouts of operands, by the sides of a tile and by the number of
+ * stages.  Stages are few if a multiprocessor has little shared memory, which is never so for
+ * 9.0. */
 static void add_product(int architecture)
 {
   for (int u = architecture == 90 ? 12 : 0; u < 24; u++) {
@@ -139,9 +141,9 @@ static void add_product(int architecture)
   }
 }
 
-/* Products and gradients of training differ by how operands lie in memory, by whether all tiles are
- * whole, and products by the size of tiles; depths of a gradient are beside each other in columns
- * alone, which have no whole tile. */
+/* Forms of products and gradients of training differ by the layouts of operands and by whether all
+ * tiles are whole; those of products also by the size of tiles.  The depths of a gradient are
+ * contiguous only in a form without whole tiles. */
 static void add_triad(enum kernel_name name, int architecture)
 {
   int is_product = name == KERNEL_TRIAD_PRODUCT;
@@ -154,14 +156,14 @@ static void add_triad(enum kernel_name name, int architecture)
     for (shape.teams = 0; shape.teams <= teams; shape.teams++) {
       shape.deep_a = is_product || u == 2;
       form_add(name, architecture, &shape);
-      shape.deep_a = 0; /* turned, and chunks of a gradient */
+      shape.deep_a = 0; /* transposed, and for chunks of a gradient */
       if (is_product) form_add(name, architecture, &shape);
     }
   }
 }
 
-/* The matrix unit's tier: a form for each precision, and for wgmma and mma.sync; with wgmma those
- * of stored operands, of which a product's columns and all of a gradient's may be turned. */
+/* Kernels for the matrix unit have a form for each precision, for wgmma and for mma.sync.  With
+ * wgmma there are also forms for stored operands in the layouts of products and gradients. */
 static void add_tensor(enum kernel_name name, int architecture)
 {
   for (int precision = TENSOR_BF16; precision <= TENSOR_TF32; precision++) {
@@ -175,8 +177,9 @@ static void add_tensor(enum kernel_name name, int architecture)
   }
 }
 
-/* Attention: a form for heads, type, soft cap and, of few rows, their number; and those that keep
- * their sums for attribution, which has a form too, or leave them open. */
+/* Kernels of attention have a form for sizes of heads, type and soft cap, and, for few rows, for
+ * their number.  More forms keep their sums for attribution, or leave them open.  Attribution has
+ * forms, too. */
 static void add_attention(enum kernel_name name, int architecture)
 {
   static const struct {
@@ -203,7 +206,8 @@ static void add_attention(enum kernel_name name, int architecture)
   }
 }
 
-/* Gated delta nets: a form for heads, decays, tokens and how many columns of v there are. */
+/* Kernels of gated delta nets have a form for sizes of heads, decays, one token or several, and the
+ * number of columns of v. */
 static void add_mixer(int architecture)
 {
   static const struct {
@@ -221,8 +225,8 @@ static void add_mixer(int architecture)
   }
 }
 
-/* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports,
- * by the values of scores and by the hooks of tests. */
+/* Forms of the other kernels differ by the capacity of lists, by frames, by what a pass keeps, by
+ * the size of supports, by the kind of scores, and by hooks for tests. */
 static void add_kernel(enum kernel_name name, int architecture)
 {
   static const struct {
@@ -256,8 +260,8 @@ static int forms_wanted(int a, int hot)
   return a == 0 ? 1 + hot : hot;
 }
 
-/* The forms of a kernel, or of them the last one, of those that take most registers, hot if any of
- * them is, and the first. */
+/* Add the forms of a kernel for architecture a.  If fewer are wanted, these are the first ones,
+ * except that the last of them is the last form, or the last hot form if there is one. */
 static void add_forms(enum kernel_name name, int a)
 {
   int architecture = architectures[a];
@@ -286,7 +290,7 @@ static void add_forms(enum kernel_name name, int a)
   n_forms = first + wanted;
 }
 
-/* Side by side, since each takes a second or so. */
+/* Compile the forms in parallel, because each takes about a second. */
 static void check_forms(void)
 {
   for (int a = 0; a < LENGTH(architectures); a++)
@@ -295,7 +299,7 @@ static void check_forms(void)
   for (int i = 0; i < n_forms; i++) form_check(&forms[i]);
 }
 
-/* The only entry of a fresh cache: damage one byte of it at a fraction of its length. */
+/* Damage a byte of the only entry of a new cache, at the fraction `part` of its length. */
 static int entry_damage(const char *folder, double part)
 {
   char command[256], path[256] = "";
@@ -339,7 +343,8 @@ static void check_cache(void)
   ok(system(command) == 0, "the cache is removed");
 }
 
-/* The kernels that decide what is certified, as jobs run them and as tests against the proof do. */
+/* Kernels that decide which rows are certified differ between jobs and tests that weaken the
+ * proof. */
 static void check_hooks(void)
 {
   static const enum kernel_name names[] = {KERNEL_TO_F16_ROWS, KERNEL_THRESHOLD, KERNEL_PRUNE};
@@ -378,7 +383,8 @@ static void check_error(void)
   status_clear();
 }
 
-/* Kernels come from a folder, unless launchers were built with other headers than it has. */
+/* Kernels may come from a folder, unless its headers differ from those that launchers were built
+ * with. */
 static void check_folder(void)
 {
   struct kernel_shape shape = {.bulk = 1, .d = 1, .top_k = 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the memory that a job forecasts by a dry run is what it then takes, byte for byte: arenas
- * and buffers of encode, solve and synth, and what a CPU keeps of a dictionary.
+ * Claim: the memory that a job forecasts by a dry run is what it then takes, to the byte: arenas
+ * and buffers of encode, solve and synth, and the forms of a dictionary that a CPU keeps.
  * RUN: np=1 3 */
 #include <malloc.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static int rows_make(void *self, gidx first, idx count, float *out)
   return OK;
 }
 
-/* Vector m of an atom is 1 in one column of its own. */
+/* Vector m of an atom has a single 1, in its own column. */
 static int atoms_make(void *self, idx first, idx count, float *out)
 {
   const struct atom_source *atoms = self;
@@ -53,8 +53,8 @@ static int is_forecast(const struct encode_memory *said, const struct encode_mem
                            said->places + said->fetched;
 }
 
-/* Encode, and compare what each rank took with what it would have forecast.  A block of 0 is the
- * one that encode_block_rows() chooses. */
+/* Encode, and compare what this rank took with its forecast.  A block of 0: encode_cut_choose()
+ * chooses it. */
 static int encode_right(struct comm *c, const struct setting *is, int groups)
 {
   struct row_source rows = {.n = is->n,
@@ -108,14 +108,15 @@ enum { HAS_OWN_HEAP = 1 };
 enum { HAS_OWN_HEAP = 0 };
 #endif
 
-/* Bytes that the heap has given out. */
+/* The number of allocated bytes of the heap. */
 static gidx heap_used(void)
 {
   struct mallinfo2 info = mallinfo2();
   return (gidx)(info.uordblks + info.hblkhd);
 }
 
-/* Beside what was forecast a device has its own state, and the heap its headers. */
+/* A device takes its forecast, and up to OWN bytes more for its own state and headers of the
+ * heap. */
 static void test_forms(void)
 {
   enum { OWN = 4096 };
@@ -134,7 +135,7 @@ static void test_forms(void)
     device_open_dry(&dry, &options, &forms);
     right &= heap_used() == before;
     if (device_open(&device, &options)) {
-      status_clear(); /* this processor has no filter */
+      status_clear(); /* this processor cannot run the filter */
       device_close(&device);
       continue;
     }
@@ -145,7 +146,7 @@ static void test_forms(void)
   ok(right, "a CPU keeps of a dictionary what a dry one says");
 }
 
-/* Systems that are made when they are read. */
+/* A source of systems, which makes a system when it is read. */
 struct made_source {
   struct synthetic_systems made;
   struct systems_shape shape;
@@ -172,7 +173,7 @@ static int systems_drop(void *self, const struct systems_block *block)
   return OK;
 }
 
-/* The forecast is of the rank that holds most, and of the program besides. */
+/* The forecast is the memory of the rank that takes most, plus that of the program. */
 static int solve_right(struct comm *c, struct made_source *m, gidx batch)
 {
   const struct system_source source = {&m->shape, "made", m, systems_read};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: handles of libsagitta give the codes of the references of src/model, for calls that grow
- * and shrink, and however the caller rounds; what is wrong with options or rows is a code and a
- * message, and the handle goes on.
+ * Claim: handles of libsagitta give the codes of the references of src/model, for calls with more
+ * and with fewer rows, in any rounding mode of the caller.  Wrong options or rows give a code and a
+ * message, and the handle remains usable.
  * RUN: np=1 */
 #include <fenv.h>
 #include <math.h>
@@ -161,7 +161,8 @@ static void check_refusals(void)
   sagitta_close(h);
 }
 
-/* Threads that a call starts round as its caller: the first call of so many starts some. */
+/* Threads that a call starts have the rounding mode of the caller.  The first call with this number
+ * of threads starts some. */
 static void check_rounding(int threads)
 {
   static int32_t kept_atoms[N * S], chosen[N * S];

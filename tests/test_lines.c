@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines of figures are the same in a table and back; in JSON what the table lacks is null. */
+ * Claim: lines of numbers come back from a table as they were.  In JSON a member that an old line
+ * cannot have in the table is null. */
 #include <stdio.h>
 #include <string.h>
 

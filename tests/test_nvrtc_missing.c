@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: where there is no NVRTC, a kernel that is to be compiled ends with what to install.  The
- * linker hands calls of dlopen() to this file. */
+ * Claim: without NVRTC the compilation of a kernel fails with a message that tells what to install.
+ * The linker redirects calls of dlopen() to this file. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

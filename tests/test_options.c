@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An old name of an option is taken as the option, on the command line and in a deck, and not
- * twice; lines leave out what a flag says, and used.in has the new name. */
+ * Claim: an old name of an option sets the option, on the command line and in a deck, but not
+ * together with the new name.  Lines of options have the new names, and leave out options with a
+ * given flag. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static int parse(char **words, int count, struct values *v)
   return options_parse(&set, count, words, v, positional);
 }
 
-/* text[capacity] <- the lines without options of these flags. */
+/* text[capacity] <- the lines of the options that have none of the flags `without`. */
 static void lines(const struct values *v, unsigned without, char *text, size_t capacity)
 {
   FILE *memory = fmemopen(text, capacity, "w");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: rows of a capture whose keys and values come to a GPU in pieces have the bits of the
- * CPU's, whatever room the GPU has, which queries go together, and what ranks share out; so have
- * those of a device that takes pieces as a GPU does and walks them by the plain loops.
+ * Claim: if keys and values of a capture come to a GPU in pieces, rows have the bits of the CPU,
+ * for any memory of the GPU, any blocks of queries, and if ranks share queries or positions.  The
+ * same holds for a CPU that takes pieces as a GPU does (pieces_made.h).
  * RUN: np=1 3 */
 #include "pieces_made.h"
 
-/* Rows and their logarithms, on rank 0. */
+/* Rows, and the logarithms of their sums of exponentials, on rank 0. */
 struct written {
   float *rows, *lse;
   gidx n, width, heads;
@@ -82,7 +82,7 @@ static void kind_check(struct comm *c, struct device *cpu, struct device *gpu, s
   made_free(&m);
 }
 
-/* Memory that is too little is told with its numbers. */
+/* Too little memory is refused with a message that has its numbers. */
 static void refusal_check(struct device *gpu, struct attention a)
 {
   struct made m;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A step of the live lane takes the rows that (L.1) to (L.5) say: a table of cases, what a
- * plan that deals out row by row gives, and the bounds of (L.5). */
+ * Claim: a step of the server takes the rows of (L.1) to (L.5): in a table of cases, in random
+ * cases as a plan does that deals rows one by one, and within the bounds of (L.5). */
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
@@ -13,7 +13,7 @@ struct row { /* of the table */
   const char *name;
   struct admission_knobs knobs;
   int watched;
-  gidx rows[COLUMNS][JOBS]; /* that each job gets */
+  gidx rows[COLUMNS][JOBS]; /* rows that each job gets, for each number of live rows */
 };
 
 static const gidx lives[COLUMNS] = {0, 8, 128, 600, 1900, 2048};
@@ -96,7 +96,7 @@ static gidx draw(uint64_t *at, gidx bound)
   return (gidx)random_below(7, 1, (*at)++, (uint64_t)bound);
 }
 
-/* One of a few sizes about the limits, where mistakes show, or any. */
+/* Draw a size: one near the limits, where mistakes show, or any. */
 static gidx size_draw(uint64_t *at, gidx m, gidx q)
 {
   const gidx sizes[] = {0, 1, q - 1, q, q + 1, m - 1, m, draw(at, m + 1)};
@@ -122,7 +122,7 @@ static void trial_draw(struct trial *t, uint64_t *at)
         (struct admission_job){draw(at, 3) ? size_draw(at, m, q) : draw(at, 5 * m), j >= bulk};
 }
 
-/* The rows that jobs may have by (L.2), and one of them by (L.3), said as cases. */
+/* The most rows of all jobs by (L.2); *cap <- the most rows of one job by (L.3). */
 static gidx limits_of(const struct trial *t, gidx live, gidx *cap)
 {
   const struct admission_knobs *k = &t->knobs;
@@ -138,8 +138,8 @@ static gidx limits_of(const struct trial *t, gidx live, gidx *cap)
   return aim - live < k->quantum ? k->quantum : aim - live;
 }
 
-/* The job that the next row is of: the first, in order, that has one and is below the cap; or,
- * where all that have rows are at it, the first that has one.  -1: none. */
+/* The job of the next row: the first, in order, that has rows left and is below the cap.  If all
+ * jobs with rows left are at the cap, the first of these.  -1: no job has rows left. */
 static gidx next_job(const struct trial *t, const gidx *rows, gidx cap)
 {
   int files = t->q.step % t->knobs.file_period == 0;
@@ -168,7 +168,7 @@ static int trial_agrees(const struct trial *t)
          !memcmp(rows, want, (size_t)t->q.n_jobs * sizeof *rows);
 }
 
-/* (L.5) */
+/* Do the bounds of (L.5) hold? */
 static int trial_is_bounded(const struct trial *t)
 {
   const struct admission_knobs *k = &t->knobs;

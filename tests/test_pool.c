@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the blocks of a paged pool are counted, shared, copied on write and given back as
- * sequences come and go; what a sequence wrote stays its own, whatever the hashes. */
+ * Claim: the blocks of a paged pool are counted, shared, copied on write and freed while sequences
+ * come and go.  A sequence always reads what it wrote, even if all hashes are equal. */
 #include "model/pool.h"
 
 #include <stdlib.h>
@@ -61,7 +61,8 @@ static void order_check(void)
   pool_free(&p);
 }
 
-/* A sequence of these tokens: what it can share, then blocks of its own, all full ones sealed. */
+/* Begin a sequence with n tokens: it shares the blocks that it can share, and gets its own for the
+ * rest.  All full blocks are frozen. */
 static int begin(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx n)
 {
   int status = pool_reuse(p, s, tokens, n, NULL);
@@ -71,7 +72,7 @@ static int begin(struct pool *p, struct pool_sequence *s, const idx *tokens, gid
   return status;
 }
 
-/* Does a pool that nobody uses give its blocks as a new one does? */
+/* Check that an unused pool gives its blocks in the order of a new pool. */
 static void as_new_check(struct pool *p)
 {
   struct pool fresh;
@@ -90,7 +91,8 @@ static void as_new_check(struct pool *p)
   pool_free(&fresh);
 }
 
-/* Some share a prefix; they grow, are cut, write to what they share, and leave in another order. */
+/* Many sequences, which may share prefixes, grow, are truncated, write to shared blocks, and leave
+ * in another order. */
 static void crowd_check(int shares)
 {
   enum { CROWD = 64, MOST = 112 };
@@ -161,7 +163,8 @@ static void prefixes_check(void)
   pool_free(&p);
 }
 
-/* Sequences beside a plain model: what each has written, and what every block holds. */
+/* Random sequences, and a plain model: the tokens that each has written, and the contents of all
+ * blocks. */
 struct fuzz {
   struct pool pool;
   struct pool_sequence s[SEQUENCES];
@@ -176,7 +179,7 @@ static gidx draw(struct fuzz *f, uint64_t bound)
   return (gidx)random_below(11, 1, f->draws++, bound);
 }
 
-/* What a position holds depends on all tokens up to it, as keys and values do. */
+/* The content of a position depends on all tokens up to it, as keys and values do. */
 static idx value_of(const struct fuzz *f, int q, gidx at)
 {
   uint64_t value = 0;
@@ -234,7 +237,7 @@ static void fuzz_grow(struct fuzz *f, int q)
   seal_all(f, q);
 }
 
-/* Go back to an earlier position, and on from there with other tokens. */
+/* Go back to an earlier position, and continue from there with other tokens. */
 static void fuzz_turn(struct fuzz *f, int q)
 {
   f->n[q] = draw(f, (uint64_t)f->n[q] + 1);
@@ -259,7 +262,7 @@ static void fuzz_step(struct fuzz *f)
   if (!draw(f, 50)) pool_defragment(&f->pool);
 }
 
-/* Counts are those of the sequences, and every sequence reads what it wrote. */
+/* Do the counts match the sequences, and does each sequence read what it wrote? */
 static int fuzz_holds(const struct fuzz *f)
 {
   idx count[FEW] = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rounding to the operands of matrix units: known values of each format; and a CPU, which has no
- * such unit, says so. */
+ * Claim: numbers are rounded to the operands of matrix units as each format defines; known values
+ * show it.  A CPU, which has no such unit, reports this. */
 #include <math.h>
 
 #include "base/num.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the limits of control groups are found in both versions, in a group and above it, and what
- * a group uses counts, but not its cache of files. */
+ * Claim: the limits of control groups are found in both versions, in a group and in groups above
+ * it.  The memory that a group uses is subtracted, except for its cache of files. */
 #include "base/proc.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 static char root[] = "/tmp/test_proc.XXXXXX";
 
-/* Write a file below the root, and the folders above it. */
+/* Write a file below the root, and make its folders. */
 static void put(const char *name, const char *text)
 {
   char path[512];
@@ -109,7 +109,7 @@ int main(void)
   pids_check();
   version_2_check();
   version_1_check();
-  ok(memory_per_process(2) <= proc_memory(""), /* half, since others use memory meanwhile */
+  ok(memory_per_process(2) <= proc_memory(""), /* it is half; other programs use memory, too */
      "each of two processes gets no more than their group has left");
   snprintf(command, sizeof command, "rm -r %s", root);
   return system(command) ? 1 : done_testing();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes of rows whose supports differ in length (N.24k) have the bits of the references of their
- * own row, for every variant and thread count: rows without atoms, of one, more atoms than columns,
- * equal atoms and zeros.  Where there is a GPU it is one of the devices. */
+ * Claim: codes of rows whose supports have different lengths (N.24k) have the bits of the reference
+ * for each row, for every variant and thread count.  Some rows have no atom, one atom, or more
+ * atoms than columns, and some atoms are equal or zero.  A GPU is tested, too, if there is one. */
 #include "device_how.h"
 #include "variants.h"
 
@@ -15,7 +15,8 @@ static idx support[N * LONGEST];
 static gidx start[N + 1];
 static struct row_quality quality[N], wanted[N];
 
-/* Every 13th atom is the one before it, another is zero; rows have 0 to 90 atoms, most have few. */
+/* Fill the problem.  Of 13 atoms one equals the atom before it, and one is zero.  Rows have 0 to 90
+ * atoms; most have few. */
 static void problem_fill(void)
 {
   for (int i = 0; i < K * P; i++) {
@@ -87,7 +88,7 @@ static void check(const struct how *those, int count)
   }
 }
 
-/* A row that is too long is found before anything is solved. */
+/* A row with too many atoms is found before anything is solved. */
 static void check_long(void)
 {
   static gidx offsets[] = {0, 3, 3 + RAGGED_MOST, 4 + 2 * RAGGED_MOST};

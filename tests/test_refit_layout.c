@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: what a refit is said to take before any work is what its arenas then hold: exactly for
- * reading and colouring, at most for batches, whose rows are not known before.
+ * Claim: the memory that a refit forecasts before it begins is what its arenas then hold.  This is
+ * exact for reading and colouring, and an upper bound for batches, whose rows are not known before.
  * RUN: np=1 3 */
 #include <stdio.h>
 
@@ -15,8 +15,8 @@
 #include "refit/sums.h"
 #include "tap.h"
 
-/* Bytes in all arenas of this rank, and the most there were: the linker puts these functions in the
- * place of those of base/memory.h. */
+/* Bytes in all arenas of this rank now, and at most.  The linker replaces functions of
+ * base/memory.h by these. */
 static gidx held, peak;
 int __real_arena_alloc(struct arena *arena, void *pointer, gidx count, size_t size);
 int __wrap_arena_alloc(struct arena *arena, void *pointer, gidx count, size_t size);
@@ -39,18 +39,18 @@ void __wrap_arena_free(struct arena *arena)
 }
 
 struct figures {
-  struct refit_memory plan; /* before anything is read */
-  gidx state, load;         /* of this rank: held by the state, and beside it while it is read */
-  gidx color;               /* while classes are found */
+  struct refit_memory plan; /* the forecast */
+  gidx state, load;         /* of this rank: bytes of the state; more bytes while it is read */
+  gidx color;               /* more bytes while classes are found */
 };
 
-/* Read and colour; the figures of this rank beside those of a dry run. */
+/* Read and colour, and measure the memory of this rank. */
 static int figures_find(struct refit_state *f, const struct refit_task *task, struct comm *c,
                         struct classes *classes, struct figures *out)
 {
   held = peak = 0;
   TRY(refit_state_load(f, task, c));
-  gidx device = held - (gidx)f->arena.bytes; /* opened before, and no part of the layout */
+  gidx device = held - (gidx)f->arena.bytes; /* of the device, which is no part of the layout */
   out->state = (gidx)f->arena.bytes;
   out->load = peak - device - out->state;
   gidx before = peak = held;
@@ -59,7 +59,7 @@ static int figures_find(struct refit_state *f, const struct refit_task *task, st
   return OK;
 }
 
-/* Is every batch of the classes within the bound, and its own forecast? */
+/* *good <- does every batch of the classes keep its bound, and its own forecast? */
 static int batches_check(struct refit_state *f, const struct classes *classes, idx q, int *good)
 {
   idx max;
@@ -129,7 +129,7 @@ static int case_run(struct comm *c, struct made *m, idx q, const char *share)
                                   "%lld and %lld, not %lld and %lld", (long long)got.state,
                                   (long long)got.load, (long long)state, (long long)load);
   ok(comm_agree(c, status) == OK, "k=%d d=%d: state and reading %s", m->k, m->d, status_message());
-  /* There may be a class for each atom: that is the one thing not known. */
+  /* The forecast counts a class for each atom, because the number of classes is not yet known. */
   gidx classes_spared = sizeof(gidx) * (m->k - classes.count) + 64;
   ok(c->rank || (got.plan.classes - classes_spared <= got.color && got.color <= got.plan.classes),
      "k=%d d=%d: colouring, %lld bytes of %lld", m->k, m->d, (long long)got.color,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: directions, systems and a sweep over all ranks have the bits of the reference, for frames,
- * penalties, absent sum blocks, single rows, duplicates and more directions than there are; a class
- * takes few collective operations.
+ * penalties, absent sum blocks, atoms in a single row, equal atoms, and more directions than exist.
+ * A class takes few collective operations.
  * RUN: np=1 3, full=1 2 3 */
 #include <math.h>
 #include <stdlib.h>
@@ -21,14 +21,14 @@
 
 enum { SWEEPS = 2 };
 
-/* The same state on one rank, in the plainest form. */
+/* The same state on one rank, in plain form.  The last four members are for the current atom. */
 struct plain {
   const struct made *m;
   real *frames, *codes, *residual;
-  gidx *row;            /* rows of the atom in work */
+  gidx *row;            /* its rows */
   real *t;              /* their codes */
-  gidx *entry;          /* where those stand */
-  real **rows_residual; /* their residuals */
+  gidx *entry;          /* the numbers of these codes */
+  real **rows_residual; /* the residuals of the rows */
 };
 
 static struct plain plain_of(const struct made *m)
@@ -89,7 +89,8 @@ static int same(const void *a, const void *b, gidx count)
   return count == 0 || memcmp(a, b, (size_t)count * sizeof(real)) == 0;
 }
 
-/* Every own system of a batch of all atoms that live, beside the reference. */
+/* Compare a batch of all atoms that have rows with the reference: directions, and this rank's
+ * systems. */
 static int systems_compare(struct refit_state *f, struct plain *w, const struct classes *classes,
                            idx q)
 {
@@ -121,7 +122,8 @@ static int systems_compare(struct refit_state *f, struct plain *w, const struct 
   return comm_agree(f->c, good ? OK : status_fail(ERR_ANSWER, __FILE__, __LINE__, "differ"));
 }
 
-/* One sweep of the reference; *accepted counts, steps are compared. */
+/* Make one sweep by the reference, and compare the outcomes with steps[].  *accepted grows by the
+ * number of accepted steps. */
 static int sweep_reference(struct plain *w, const struct classes *classes, idx q,
                            const struct atom_step *steps, gidx *accepted)
 {
@@ -153,8 +155,8 @@ static int state_compare(const struct refit_state *f, const struct plain *w)
          same(f->residual, w->residual + f->first * P, (gidx)f->n * P);
 }
 
-/* With nothing to beat but 0 every step is a rise: 22 retries, each ridge ten times the last, and
- * the state stays as it is. */
+/* If the objective before is set to 0, every step is a rise.  There are 22 retries, each with ten
+ * times the last ridge, and the state does not change. */
 static int rises_check(struct refit_state *f, const struct classes *classes, idx q)
 {
   struct atom_batch b;
@@ -184,8 +186,8 @@ static int rises_check(struct refit_state *f, const struct classes *classes, idx
   return comm_agree(f->c, good ? OK : status_fail(ERR_ANSWER, __FILE__, __LINE__, "accepted"));
 }
 
-/* The last rank fails inside a sweep, where ranks do not wait: all come to its end, and are told
- * there.  What they then have is of no use. */
+/* The last rank fails inside a sweep, in lockstep.  All ranks come to the end, and learn of the
+ * failure there.  Their state is then of no use. */
 static int failure_check(struct refit_state *f, const struct classes *classes, idx q)
 {
   struct phase phases[REFIT_PHASES] = {{0}};
@@ -214,8 +216,8 @@ static int failure_check(struct refit_state *f, const struct classes *classes, i
   return OK;
 }
 
-/* Collective operations of a sweep at most: of a class two for each direction, one of rows, and
- * three for each time that steps are proposed; with what comes before and after. */
+/* The most collective operations of a sweep: for a class two per direction, one for rows, and three
+ * each time that steps are proposed; and 3 before and after the classes. */
 static gidx calls_most(const struct classes *classes, const struct atom_step *steps, idx q)
 {
   gidx calls = 3;
@@ -319,7 +321,7 @@ int main(void)
       {30, 2, 3, 0, 0.3, NARROW_VARIANT, "frames of 2, narrow"},
       {30, 3, 20, 0.125, 0.3, WIDE_VARIANT, "frames of 3, more directions than columns, avx512"},
   };
-  const char *sanitized = getenv("SANITIZED"); /* most of the time is the last one's */
+  const char *sanitized = getenv("SANITIZED"); /* then leave out the last case, which is slow */
   int count = LENGTH(cases) - (sanitized && *sanitized && c.size > 1);
   for (int i = 0; i < count; i++) {
     struct made m = made_of(cases[i].k, cases[i].d, cases[i].rho, cases[i].noise);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: a sweep on frames that the ranks of a node share has the bits of one where each rank has
- * its own, whichever rank is late: nobody writes a frame that another still reads, and nobody reads
- * one that another has yet to write.
+ * Claim: if the ranks of a node share frames, a sweep has the same bits as with frames of each
+ * rank, whichever rank is late.  No rank writes a frame that another still reads, and no rank reads
+ * a frame that another has not yet written.
  * RUN: np=2 3 */
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +22,8 @@
 
 enum { LATE_MICROSECONDS = 1000, DIRECTIONS = 2, SWEEPS = 2 };
 
-/* The linker puts these in the place of the functions: before frames are read for the last time in
- * a batch, and while they are rounded, this rank may be late. */
+/* The linker replaces two functions by these, so that a rank may be late: before it reads frames
+ * for the last time in a batch, and while it rounds frames. */
 static int is_late;
 int __real_device_moves_keep(struct device *dev, const struct moves_job *job);
 int __wrap_device_moves_keep(struct device *dev, const struct moves_job *job);
@@ -42,7 +42,7 @@ uint64_t __wrap_items_terms(const float *x, gidx n, gidx p, gidx first)
   return __real_items_terms(x, n, p, first);
 }
 
-/* What a refit gives on this rank. */
+/* The results of a refit on this rank. */
 struct given {
   real *frames, *codes;
   float *table;
@@ -97,7 +97,7 @@ static int sweeps_run(struct refit_state *f, struct comm *c, struct given *given
   return OK;
 }
 
-/* late: the rank that is, -1: none. */
+/* late: the rank that is late; -1: none. */
 static int made_run(struct comm *c, struct made *m, const char *share, int late,
                     struct given *given)
 {

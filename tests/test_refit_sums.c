@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * RUN: np=2 3 4
  *
- * Claim: sums of sum blocks that ranks share out have the bits of one rank's tree (N.0), also where
- * the blocks of a rank leave more nodes than any that begin at 0. */
+ * Claim: if ranks share sum blocks, the sums have the bits of the tree of one rank (N.0), even if
+ * the blocks of a rank need more nodes than the tree of all blocks. */
 #include "refit/sums.h"
 
 #include <string.h>

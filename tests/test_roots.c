@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Roots and quotients of kernels/root.h have the bits of sqrt() and of divisions, whatever the
- * estimates that they begin with, among quotients next to the middle of two numbers too.  The text
- * of the kernels is compiled for the CPU; needs no GPU. */
+ * Claim: roots and quotients of kernels/root.h have the bits of sqrt() and of divisions, for any
+ * errors of their first estimates, and also for quotients that are very near to the middle of two
+ * numbers.  The source of the kernels is compiled for the CPU; this needs no GPU. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #include "tap.h"
 
 #define __device__
-#define ROOT_ESTIMATE_H /* ours */
+#define ROOT_ESTIMATE_H /* the estimates below replace those of this header */
 
 __extension__ typedef __int128 wide;
 enum { CASES = 1000000, SEED = 5 };
 
-static double estimate_off; /* by how much an estimate is off, of itself */
+static double estimate_off; /* the relative error of estimates */
 
 static uint64_t bits_of(double x)
 {
@@ -56,7 +56,7 @@ static inline double inverse_estimate(double x)
 
 #include "root.h"
 
-/* A significand: any, one of the first, or one of the last ones. */
+/* Draw a significand: any, a small one, or a large one. */
 static double significand_make(uint64_t stream, uint64_t i)
 {
   uint64_t bits = random_below(SEED, stream, i, (uint64_t)1 << 52);
@@ -65,9 +65,9 @@ static double significand_make(uint64_t stream, uint64_t i)
   return number_of((uint64_t)1023 << 52 | bits);
 }
 
-/* A dividend whose quotient by l is as near as can be to the middle of two numbers.  With odd L and
- * r, A = (M L + r) / 2^54, where M is such that this is a whole number, and has 54 bits; so A / L
- * is M / 2^54, a middle, and r / (2^54 L). */
+/* A dividend whose quotient by l is as near as possible to the middle of two numbers.  L is odd,
+ * and so is r.  A = (M L + r) / 2^54, where M has 54 bits and makes A a whole number.  So A / L is
+ * the sum of M / 2^54, which is such a middle, and r / (2^54 L). */
 static double dividend_hard(double l, uint64_t r)
 {
   uint64_t odd = (bits_of(l) & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52, inverse = 1;
@@ -95,7 +95,8 @@ int main(void)
     struct divisor d = divisor_of(sqrt(x));
     double a = i % 3 ? dividend_hard(d.l, i % 6 * 2 - 5) : significand_make(2, i), exact = a / d.l;
     roots += r.l != sqrt(x);
-    /* Next to the next power of two the compiler's own estimate decides. */
+    /* For the last significand before a power of two the result depends on the compiler's own
+     * estimate. */
     int last = (bits_of(d.l) + 1) << 12 == 0;
     divisions += !last && quotient(a, &d) != exact;
     if (!r.is_usual) continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: rows that threads load together are those that one loads, with the same hash and, where
- * a file is damaged or a value not finite, the same message; so with a file that they verify, and
- * one that they write is the same. */
+ * Claim: several threads load the same rows as one thread, with the same hash.  If a file is
+ * damaged or a value is not finite, the message is the same.  This holds for the verification of
+ * files, too, and files that several threads write have the bytes of one thread. */
 #include <stdatomic.h>
 
 #include "base/num.h"
@@ -18,7 +18,7 @@ static const int threads[] = {2, 3, 8, 40};
 static float all[N * P], x[N * P];
 static real mean[P];
 
-/* A load of rows first .. first + n - 1 to x + first P; its message, "" where it was done. */
+/* Load rows first .. first + n - 1 to x + first P.  Returns the message of a failure; "": none. */
 static const char *load(const struct row_source *rows, gidx first, idx n, int spare,
                         uint64_t *terms)
 {
@@ -53,7 +53,7 @@ static void loads_check(const char *name)
   rows_input_close(&f);
 }
 
-/* Windows that threads read as they come, each by itself. */
+/* Windows of rows, which threads read independently. */
 struct windows {
   const struct row_source *rows;
   atomic_int wrong;
@@ -84,7 +84,7 @@ static void windows_check(const char *name, gidx least)
   rows_input_close(&f);
 }
 
-/* A byte of the file from `at` on becomes another, or with `zeros` so many zero. */
+/* Change the byte at `at` of a file.  If `zeros` is not 0, set this many bytes to 0 instead. */
 static int bytes_change(const char *name, long at, long zeros)
 {
   FILE *f = fopen(name, "r+b");
@@ -97,7 +97,7 @@ static int bytes_change(const char *name, long at, long zeros)
   return fclose(f);
 }
 
-/* What one thread says of a file, several say. */
+/* Several threads must report the same of a file as one thread, whose message contains `wanted`. */
 static void messages_check(const char *name, const char *wanted)
 {
   struct rows_input f;
@@ -113,7 +113,7 @@ static void messages_check(const char *name, const char *wanted)
   rows_input_close(&f);
 }
 
-/* What verify says of a file, "" where it is whole. */
+/* The message of file_verify(); "": the file is sound. */
 static const char *verdict(const char *name, int spare)
 {
   static char text[2048];
@@ -135,7 +135,7 @@ static void verdicts_check(const char *name, const char *wanted)
   }
 }
 
-/* Where a value of the rows is in a file. */
+/* The position in a file of a value of the rows; -1: not found. */
 static long position_of(const char *name, gidx value)
 {
   static char bytes[(N + 4096) * P * 4];
@@ -147,7 +147,7 @@ static long position_of(const char *name, gidx value)
   return -1;
 }
 
-/* Rows of a chunk. */
+/* The number of rows per chunk of a file. */
 static gidx unit_of(const char *name)
 {
   struct rows_input f;
@@ -169,7 +169,7 @@ static int npy_write(const char *name)
   return fclose(f) || written != sizeof all;
 }
 
-/* The same as other programs store it that ask for no chunks. */
+/* Write the rows contiguously, without chunks, as other programs may do. */
 static int run_write(const char *name)
 {
   hsize_t shape[2] = {N, P};
@@ -183,7 +183,7 @@ static int run_write(const char *name)
   return H5Fclose(file) < 0 || done < 0;
 }
 
-/* Are the values of a file read past HDF5 by several threads? */
+/* Are the values of a file contiguous, so that several threads can read them without HDF5? */
 static int has_run(const char *name)
 {
   struct rows_input f;
@@ -192,7 +192,7 @@ static int has_run(const char *name)
   return has;
 }
 
-/* A chunk of other values, with their checksum. */
+/* Write the rows, and replace a chunk by other values with the right checksum. */
 static void other_write(const char *name)
 {
   rows_write(name, N, P, 1000);
@@ -212,7 +212,7 @@ static void other_write(const char *name)
   H5Fclose(file);
 }
 
-/* A value of an array of one dimension becomes half of it, with the checksum of its chunk. */
+/* Halve a value of an array with one dimension, and give its chunk the right checksum. */
 static int value_halve(const char *name, const char *object, gidx at)
 {
   uint32_t mask, sum;
@@ -237,8 +237,8 @@ static int value_halve(const char *name, const char *object, gidx at)
   return done < 0;
 }
 
-/* Supports of so many atoms, sound, with a value that only the hash knows to be another one, and
- * with rows that have an atom twice. */
+/* Supports of k atoms: sound; with a changed value that only the hash shows; and with rows that
+ * have an atom twice. */
 static void supports_check_by(idx k)
 {
   static const gidx changed[] = {3, 400007, 799999};
@@ -258,7 +258,7 @@ static void supports_check_by(idx k)
     char text[64];
     snprintf(text, sizeof text, "row %lld has atom %d twice", (long long)row,
              m.atoms[row * 20 + 2]);
-    for (int i = -1; i < LENGTH(threads); i++) { /* what is written is verified */
+    for (int i = -1; i < LENGTH(threads); i++) { /* writing includes verification */
       team_spare_set(i < 0 ? 1 : threads[i]);
       int status = supports_write(&m, "twice.h5", 40011, NULL);
       ok(status == ERR_INPUT && strstr(status_message(), text), "%d atoms, %d threads: %s", k,
@@ -288,9 +288,9 @@ static void writing_check(struct supports_shape shape, idx block)
   supports_unmake(&m);
 }
 
-enum { VALUES = 1 << 20, BESIDE = 3 }; /* of an array: some whole chunks, and some NaNs of them */
+enum { VALUES = 1 << 20, BESIDE = 3 }; /* values of an array, in several chunks; number of NaNs */
 
-/* The array of a file, written by so many threads, `each` values a call. */
+/* Write an array with `spare` threads, `each` values per call. */
 static int nans_write(const char *name, const float *values, int spare, gidx each)
 {
   struct h5_file f = {0};
@@ -306,7 +306,7 @@ static int nans_write(const char *name, const float *values, int spare, gidx eac
   return status ? status : closed;
 }
 
-/* NaNs of other bits than ours, in the first whole chunk, in a later one, or nowhere. */
+/* NaNs whose bits are not the canonical ones, in one of the chunks; -1: none. */
 static void nans_check(gidx at)
 {
   const uint32_t bits = 0xffc12345u;
@@ -322,8 +322,8 @@ static void nans_check(gidx at)
   free(values);
 }
 
-/* More chunks than HDF5 keeps places of in memory: meanwhile it writes other things, such as texts,
- * which come back. */
+/* More chunks than HDF5 keeps addresses of in memory.  In between it writes other things, such as
+ * texts; these must be read back right, too. */
 static void chunks_check(gidx entries)
 {
   enum { CHUNKS = 1 << 16, PART = 1 << 10 };

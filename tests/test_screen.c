@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The certified filter gives the bits of the exact route on data made against it, with every
- * variant; the bound holds; rows take the direct path where they must; and with a bound of zero the
- * answer is wrong. */
+ * Claim: routing with the certified filter gives the bits of exact routing, with every variant, on
+ * data that are difficult for the filter.  The bound holds.  Rows take the direct path if they
+ * must, and only then.  With a bound of 0 results are wrong. */
 #include "device/cpu/cpu.h"
 #include "device/cpu/isa.h"
 #include "screen_bound.h"
@@ -13,7 +13,7 @@ static const struct how variants[] = {
     {.kind = "cpu", .variant = "avx512vl", .threads = 2, .filter = "on"},
     {.kind = "cpu", .variant = "avx512", .threads = 2, .filter = "on"}};
 
-/* those[..] <- what this processor has. */
+/* those[] <- the variants that this processor has.  Returns their number. */
 static int variants_present(struct how *those)
 {
   int count = 0;
@@ -22,8 +22,7 @@ static int variants_present(struct how *those)
   return count;
 }
 
-/* The size of scores or gate by the exact chains, which d = 1 does not round and d > 1 rounds once
- * more than f64 shows. */
+/* The size of a score (d = 1), or of a gate (d > 1), by the exact chains of routing. */
 static real size_exact(const float *row, const float *frame, idx d, idx p)
 {
   float value = route_value(row, frame, d, p);
@@ -38,7 +37,8 @@ static real mean_norm(const float *v, idx p)
   return norms / p * (1 + 0x1p-30);
 }
 
-/* |size - scale scale |I|| as a part of its bound. */
+/* The error of a size that is computed from integers, | size - scale scale |I| |, divided by its
+ * bound. */
 static real part_of_bound(const struct problem *c, idx row, idx frame, int levels)
 {
   static int8_t qx[4096], qd[8 * 4096];
@@ -46,7 +46,7 @@ static real part_of_bound(const struct problem *c, idx row, idx frame, int level
   const float *at = c->rows + (gidx)row * c->p, *atoms = c->atoms + (gidx)frame * c->d * c->p;
   screen_quantize(at, 1, c->p, SCREEN_ROW_LEVELS, qx, &x);
   screen_quantize(atoms, c->d, c->p, levels, qd, &f);
-  if (!(x.norm * f.norm < SCREEN_HUGE(c->d))) return 0; /* takes the direct path */
+  if (!(x.norm * f.norm < SCREEN_HUGE(c->d))) return 0; /* the row takes the direct path */
   x.mean = mean_norm(at, c->p);
   struct screen_bound b = screen_bound(&x, c->d, c->p, 0);
   real squares = 0;
@@ -61,7 +61,8 @@ static real part_of_bound(const struct problem *c, idx row, idx frame, int level
   return off == 0 ? 0 : off / bound;
 }
 
-/* (C.4) on every kind of finite data; says how much of the bound was used. */
+/* The bound (C.4) holds for every kind of finite data.  Prints the largest part of it that errors
+ * use. */
 static void check_bound(void)
 {
   claim_begin("(C.4) errors of scores stay in their bound, on every finite kind of data");
@@ -87,7 +88,8 @@ static void check_bound(void)
   claim_end();
 }
 
-/* The row's errors have the direction of the atom. */
+/* Rows and atoms for which errors use most of the bound: the errors of the row have the direction
+ * of the atom; and products underflow. */
 static void check_worst(void)
 {
   enum { P = 256 };
@@ -99,7 +101,7 @@ static void check_worst(void)
   }
   real part = part_of_bound(&c, 0, 0, 127);
   ok(part > 0.95 && part <= 1, "planted errors use %.2f of the bound", part);
-  for (int i = 0; i < P; i++) { /* products of half the least number: the chain loses them all */
+  for (int i = 0; i < P; i++) { /* products are half the smallest number: a chain loses them all */
     row[i] = i ? 0x1p-94f : 127 * 0x1p-94f;
     atom[i] = i < P - 1 ? 0x1p-56f : 127 * 0x1p-56f;
   }
@@ -107,7 +109,7 @@ static void check_worst(void)
   ok(part > 0.45 && part <= 1, "planted underflow uses %.2f of the bound", part);
 }
 
-/* (C.5) With integers for numbers only the gate's own rounding is left. */
+/* (C.5) If all numbers are integers, only the rounding of the gate itself is left. */
 static void check_gates(void)
 {
   float row = 127, frame[8];
@@ -122,7 +124,7 @@ static void check_gates(void)
   ok(max > 0.1 && max <= 1, "gates of integers use %.2f of the bound", max);
 }
 
-/* A variant's integers are the reference's, its norms hardly differ and never by being less. */
+/* The integers of a variant are those of the reference, and its norms differ by 1e-12 at most. */
 static void check_quantize(const struct screen_loops *loops)
 {
   static const idx ps[] = {1, 7, 8, 9, 63, 64, 200};
@@ -173,7 +175,7 @@ static void check_paths(const struct how *how)
 
 static const enum kind broken_by[] = {HEAVY, LAST_BIT, FIXTURE, RANDOM};
 
-/* The kernels' bound is the reference's. */
+/* The bound of the kernels is that of the reference, up to rounding. */
 static void check_kernel_bound(void)
 {
   real max = 0;

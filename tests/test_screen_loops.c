@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The filter's sizes, and what passes its thresholds, are those of plain loops over the integers,
- * with the loops of every instruction set that is present. */
+ * Claim: the filter's sizes, and the hits that pass its thresholds, are those of plain loops over
+ * the integers, for the loops of every instruction set that is present. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@
 #include "device/cpu/isa.h"
 #include "device_how.h"
 
-/* The sides of the largest group and panel, the longest padded operands; vectors of a frame. */
+/* The sides of the largest group and panel; the length of the longest padded operand; vectors of a
+ * frame. */
 enum { SIDE = 32, LONG = 4 * 112, FRAME = 3 };
 enum fill { ANY, LARGEST, ALIKE, OPPOSITE, FILLS };
 
@@ -32,7 +33,7 @@ static int8_t integer(enum fill fill, int levels, uint64_t stream, uint64_t i)
   }
 }
 
-/* Columns from `columns` on are zeros, as the filter pads them. */
+/* Fill the operands.  Columns from `columns` on are zeros, as the filter pads them. */
 static void operands_fill(const struct screen_loops *loops, idx columns, enum fill fill)
 {
   memset(&t, 0, sizeof t);
@@ -45,7 +46,7 @@ static void operands_fill(const struct screen_loops *loops, idx columns, enum fi
     }
 }
 
-/* t.sizes <- sizes of the group and vector m of the frames. */
+/* t.sizes <- the sizes for the group and vector m of the frames. */
 static void sizes_make(const struct screen_loops *loops, idx quads, int m, enum screen_step step)
 {
   int32_t start[SIDE] = {0};
@@ -68,7 +69,7 @@ static float product(idx r, int m, idx l)
   return (float)sum;
 }
 
-/* d: 1 or FRAME */
+/* Are the sizes those of plain loops?  d: 1 or FRAME. */
 static int sizes_right(const struct screen_loops *loops, int d)
 {
   int right = 1;
@@ -85,7 +86,8 @@ static int sizes_right(const struct screen_loops *loops, int d)
   return right;
 }
 
-/* Hits of t.sizes with thresholds about as large as these; none in the rows of `dropped`. */
+/* Are the hits right, with thresholds about as large as t.sizes?  Rows of the set `dropped` have no
+ * hits. */
 static int pass_right(const struct screen_loops *loops, uint32_t dropped)
 {
   float slope[SIDE], reach[SIDE];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: fetched atoms are those that were requested, whatever the table keeps; what it keeps does
- * not travel again, and is no more than it may be; whether owners have their tiles on the device or
- * on the host alone.  On the CPU and, where there is one, on GPUs, shared or one a rank.
+ * Claim: fetched atoms are the requested ones, whatever the table keeps.  Atoms in the table do not
+ * travel again, and the table keeps no more than its limit.  Owners have their tiles on the device,
+ * or only on the host.  This is tested on the CPU and, if there are any, on GPUs, which ranks share
+ * or not.
  * RUN: np=1 2 3 4 */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 enum { K = 301, D = 2, S = 3, ROWS = 6, REQUESTED = ROWS * S };
 static idx p = 5, fetches = 100;
 
-/* Vector v of an atom has two entries, in columns of its own. */
+/* Vector v of an atom has two entries, in its own columns. */
 static float value_of(gidx atom, gidx i)
 {
   gidx vector = i / p, column = i % p - 2 * vector;
@@ -29,7 +30,7 @@ static int atoms_make(void *self, idx first, idx count, float *out)
   return OK;
 }
 
-/* Do the slots point to the atoms that were requested, on the device side? */
+/* Do the slots point to the requested atoms, on the device? */
 static int slots_good(struct shard *t, const struct atom_table *table, struct device *dev,
                       const struct atom_request *w)
 {
@@ -45,11 +46,11 @@ static int slots_good(struct shard *t, const struct atom_table *table, struct de
   return good;
 }
 
-/* The pass in whose middle owners turn to the host, because memory has become short; -1: none. */
+/* The pass in which owners change to tiles on the host, as if memory became short; -1: none. */
 static int host_pass = -1;
 
-/* Two fetches for the same rows, as two rounds make them; slots of the first are right after the
- * second too.  1 if all is well. */
+/* Two fetches for the same rows, as two rounds make them.  Slots of the first fetch must be right
+ * after the second one, too.  1: they are. */
 static int rows_fetch(struct shard *t, struct atom_table *table, struct comm *c, struct device *dev,
                       int pass)
 {
@@ -90,14 +91,14 @@ static void test_fetch(struct shard *t, struct comm *c, struct device *dev, gidx
   ok(largest <= limit && table.capacity <= limit, "no more are kept");
   if (max >= K) ok(!forgotten, "none is forgotten where all may be kept");
   gidx once = 20 * D * p * (gidx)sizeof(float), names = 20 * (gidx)sizeof(idx) * c->size;
-  gidx counts = 2 * fetches * (gidx)sizeof(idx) * c->size; /* how many, and how it is */
+  gidx counts = 2 * fetches * (gidx)sizeof(idx) * c->size; /* counts, and statuses */
   if (max >= 20 + REQUESTED)
     ok(few <= (double)(once + names + counts), "20 atoms travel once: %.0f bytes", few);
   table_free(&table, dev);
   arena_free(&arena);
 }
 
-/* Route a row for long lists, then for short ones, for which gates on a GPU have other tiles. */
+/* Route a row to long lists, and then to short ones, for which gates on a GPU have other tiles. */
 static int route_tiles_change(struct device *dev)
 {
   struct buffer row = {0}, lists = {0};
@@ -112,7 +113,8 @@ static int route_tiles_change(struct device *dev)
   return status;
 }
 
-/* A copy only where it is needed: not with the filter, unless columns are padded there. */
+/* Is there a copy of the atoms only if it is needed?  It is not if the filter keeps atoms without
+ * padding. */
 static int kept_once(const struct shard *t, struct device *dev, const struct how *how)
 {
   struct buffer view;
@@ -122,8 +124,8 @@ static int kept_once(const struct shard *t, struct device *dev, const struct how
   return t->held == 0 || ((view.device != NULL) == keeps && (t->copy.bytes > 0) == copied);
 }
 
-/* width: of a tile; with one tile all but one rank have no atoms.  host_every: each rank, or every
- * second one, gives atoms from the host; 0: none does. */
+/* width: of a tile; if there is one tile, only one rank has atoms.  host_every: 1: each rank gives
+ * atoms from the host; 2: every second rank does; 0: none does. */
 static void test_device(struct comm *c, const struct how *how, idx width, int host_every)
 {
   static const gidx limits[] = {0, REQUESTED, 20 + REQUESTED, 100, K};
@@ -163,7 +165,7 @@ static void test_how(struct comm *c, const struct how *how)
   host_pass = -1;
 }
 
-/* With the filter a GPU keeps the atoms as they are, unless their columns are padded there. */
+/* With the filter a GPU keeps the atoms as they are, unless it pads their columns. */
 static void test_kept(struct comm *c)
 {
   struct how kept = how_cuda;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: a batch is read in consecutive runs of equal size, and solved by who reads it just where
- * that gives no rank more than 1.1 times its share of the work; else no rank has more than its
- * share and one system. */
+ * Claim: ranks read a batch in consecutive runs of about equal size.  If no rank then has more than
+ * 1.1 times its share of the work, each rank solves what it reads.  Otherwise systems travel, and
+ * no rank has more work than its share and one system. */
 #include <stdlib.h>
 
 #include "base/rng.h"
@@ -16,7 +16,8 @@ static struct system_batch batch;
 static int reader[COUNT], owner[COUNT];
 static struct work_order order[COUNT];
 
-/* Systems of one length, of any, of two kinds, or with a long one: some of both outcomes. */
+/* Systems of equal or different lengths, of two kinds, or with a long one, so that both outcomes
+ * occur. */
 static void shape_make(struct systems_shape *s, int number)
 {
   s->row[0] = 0;
@@ -29,7 +30,8 @@ static void shape_make(struct systems_shape *s, int number)
   }
 }
 
-/* Runs in the order of ranks, whose sizes differ from an even share by less than a system. */
+/* Are the runs in the order of ranks, and do their ends differ from even shares by no more than a
+ * system? */
 static int reads_right(const struct systems_shape *s, int ranks)
 {
   gidx largest = 0, all = systems_reals(s, 0, COUNT), next = 0;
@@ -48,7 +50,8 @@ static int reads_right(const struct systems_shape *s, int ranks)
   return next == COUNT;
 }
 
-/* The most work of a rank, as a share of the mean; *extra <- that of the largest system. */
+/* The most work of a rank, divided by the mean; *extra <- the work of the largest system, divided
+ * by the mean of ranks. */
 static double most_work(const struct systems_shape *s, const int *of, int ranks, double *extra)
 {
   double work[MOST_RANKS] = {0}, all = 0, most = 0;

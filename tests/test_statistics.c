@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: the sums of encode/statistics.h are the tree sums of (N.0), column by column, for any
- * groups, ranks of a group, and cut of the rows into turns. */
+ * number of groups and of ranks of a group, and any division of the rows into turns. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,10 +17,11 @@ static struct arena arena;
 static float *x;
 static real shift[P], *want;        /* [P][2] sums and sums of squares, then errors and cosines */
 static struct row_quality *quality; /* [ROWS] */
-static real ended[2 * P * 8], *all; /* of a rank; of all ranks */
-static struct statistics s[MAX_RANKS]; /* rank 0 of the first group joins */
+static real ended[2 * P * 8], *all; /* chains of a rank; chains of all ranks */
+static struct statistics s[MAX_RANKS]; /* s[0]: of rank 0 of the first group, which joins sums */
 
-/* Each rank of each group sums its run of a turn, and rank 0 joins. */
+/* A turn: each rank of each group adds up its rows, and rank 0 of the first group joins the
+ * sums. */
 static void turn(gidx first, idx n, int groups, int ranks)
 {
   gidx blocks[MAX_RANKS], at = first, used = 0;
@@ -42,7 +43,7 @@ static void turn(gidx first, idx n, int groups, int ranks)
   statistics_join(&s[0], quality + first, n, &chains);
 }
 
-/* Turns of these lengths, again and again. */
+/* Check turns that take these three lengths again and again. */
 static void cut(const idx *lengths, int groups, int ranks)
 {
   struct comm c = {.size = ranks};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * RUN: np=2 3
  *
- * Claim: where ranks with GPUs share out the atoms of large classes, each has the reference's bits
- * of all: classes with many atoms and with many rows, steps that are rejected, and atoms that have
- * no answer; a rank may have none of a launch's atoms. */
+ * Claim: if ranks with GPUs share the atoms of large classes, each rank gets the bits of the
+ * reference for all atoms.  Classes have many atoms or many rows, some steps are rejected, and some
+ * atoms have no solution.  A rank may have none of the atoms of a launch. */
 #include "device_steps.h"
 
 static void check_share(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: streams of tokens are found, given slots, ended, given away and refused as a plain list of
- * them would be; among 16,384 a token takes about as long as among 64. */
+ * Claim: streams of tokens are found, get slots, end, lose their slots and are refused as in a
+ * plain list of streams.  With 16,384 streams a token takes about as long as with 64. */
 #include "serve/stream.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 enum { MOST = 5, CLIENTS = 3, NUMBERS = 4, TRIES = 200000, ASKED = 40 };
 enum { SECOND = 1000000000, SILENCE = 60 };
 
-/* A stream as it should be. */
+/* A stream of the plain list. */
 struct plain {
   struct stream is;
   int client;
@@ -58,7 +58,7 @@ static struct plain *plain_room(struct world *w)
   return oldest;
 }
 
-/* Does a plain list take it, and as which? */
+/* Accept a request by the plain list.  Returns its stream; NULL: it is refused, with *code. */
 static struct plain *plain_accept(struct world *w, int client, const struct request *r,
                                   enum error_code *code)
 {
@@ -144,7 +144,7 @@ static int same(const struct stream *a, const struct stream *b)
          (!a->is_broken || a->lost == b->lost);
 }
 
-/* All streams that are used, and no others. */
+/* Check that the used streams are those of the plain list. */
 static void all_check(struct world *w, int try)
 {
   int used = 0, wanted = 0;
@@ -164,7 +164,7 @@ static void tries_check(idx slots)
   struct world w = {.draws = (uint64_t)slots << 32};
   claim_begin("%d slots and more streams, in any order", slots);
   ok(streams_init(&w.streams, slots) == OK, "there is memory");
-  for (int i = slots; i < MOST; i++) /* those that the list has not */
+  for (int i = slots; i < MOST; i++) /* these slots do not exist, so they are never free */
     w.plain[i] = (struct plain){.client = -1, .is = {.is_used = 1, .waiting = 1}};
   for (int i = 0; i < TRIES; i++) {
     w.now += draw(&w, 50) ? (uint64_t)SECOND : (uint64_t)(SILENCE + 1) * SECOND;
@@ -182,7 +182,7 @@ static void tries_check(idx slots)
   claim_end();
 }
 
-/* Tokens of streams in turn; s. */
+/* Seconds for tokens of `slots` streams in turn. */
 static double seconds_of(idx slots)
 {
   enum { TOKENS = 1 << 15 };
@@ -209,7 +209,7 @@ static double seconds_of(idx slots)
 
 int main(void)
 {
-  const double most = 60; /* what caches cost; a list that is walked takes hundreds of times more */
+  const double most = 60; /* for caches; a walk through a list takes hundreds of times as long */
   for (idx slots = 1; slots <= MOST; slots += 2) tries_check(slots);
   claim_begin("a token of 16,384 streams is found as fast as one of 64");
   double few = seconds_of(64), many = seconds_of(16384);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: what synth makes does not depend on blocks, on ranks, or on whether the dictionary is
- * kept; a failing sink ends it on every rank.
+ * Claim: the results of synth do not depend on blocks, on ranks, or on whether the dictionary is
+ * kept in memory.  A failing sink ends it on every rank.
  * RUN: np=1 2 3 5 */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { N = 23, K = 19, D = 2, P = 7, S = 4 };
 struct made {
   float atoms[K][D][P], start[K][D][P], rows[N][P], codes[N][S][D];
   idx chosen[N][S];
-  gidx next; /* expected by the sink */
+  gidx next; /* the row that the sink expects next */
   int in_order;
 };
 
@@ -70,7 +70,7 @@ static int everything_make(struct comm *c, const struct synth_task *t, struct ma
   return OK;
 }
 
-/* The definition, item by item. */
+/* Make everything by its definition, item by item. */
 static void reference_make(struct made *m)
 {
   const struct planted *g = &task.planted;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: blocks of systems that threads read together are those that one reads, whatever their
- * sizes and wherever they begin, and where the file is damaged the message is the same. */
+ * Claim: several threads read the same blocks of systems as one thread, for any sizes of systems
+ * and any first system.  If the file is damaged, the message is the same. */
 #include "base/num.h"
 #include "base/team.h"
 #include "io/h5/chunks.h"
@@ -53,7 +53,7 @@ static int file_make(const struct made *m)
   return systems_output_finish(&f, &(struct identity){0}, NULL, run_facts, LENGTH(run_facts));
 }
 
-/* One array of a block is where it is in all. */
+/* Is an array of a block the same as in the arrays of all systems? */
 static int part_same(const real *got, const real *all, const gidx *sums, gidx first, gidx end)
 {
   return !memcmp(got, all + sums[first], (size_t)(sums[end] - sums[first]) * sizeof *got);
@@ -86,7 +86,7 @@ static void blocks_check(struct made *m)
   systems_input_close(&f);
 }
 
-/* A byte of the file becomes another, `after` a system's numbers begin. */
+/* Change the first byte of a system's numbers B in the file.  Returns 0 on success. */
 static int byte_change(const struct made *m, gidx system)
 {
   static char bytes[64 << 20];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: training over ranks and threads has the bits of the plain loops with dense matrices, dead
- * latents and batches of several chunks too; every epoch has every row once, in windows, which are
- * read ahead, and none in vain; held-out rows are judged by the bits of the references.
+ * Claim: training over ranks and threads has the bits of the plain loops with dense matrices, even
+ * with dead atoms and batches of several chunks.  Every epoch has every row once.  Rows come in
+ * windows, which are read ahead, and none is read in vain.  The quality of held-out rows has the
+ * bits of the references.
  * RUN: np=1 3, full=1 2 3 */
 #include "train/batches.h"
 #include "train/step.h"
@@ -10,7 +11,7 @@
 
 enum { MOST = 40000 };
 
-/* A pool has whole windows, mixed; an epoch all rows. */
+/* The order of rows: every epoch has every row once, in another order than the epoch before. */
 static void check_shuffle(void)
 {
   static const gidx sizes[] = {1, 128, 129, 1000, SHUFFLE_ROWS, SHUFFLE_ROWS + 1, MOST};
@@ -52,7 +53,8 @@ static int rows_break(void *self, gidx first, idx count, float *out)
   return rows_make(self, first, count, out);
 }
 
-/* Batches of `broken` rows are those that follow each other until the pool with that window. */
+/* Compare batches with those made by hand.  broken: one window cannot be read; batches are right
+ * until the pool with this window.  rests: batches_rest() is called after each batch. */
 static void batches_check(struct comm *c, gidx n, idx batch, int broken, int rests)
 {
   enum { P = 3, SCALE = -2 };
@@ -109,7 +111,8 @@ static void check_batches(struct comm *c)
   claim_end();
 }
 
-/* Powers of two that are no normal numbers, and results that are none, too. */
+/* Scaling by powers of two, including those that are not normal numbers, with results that are not
+ * normal or overflow. */
 static void check_scale(void)
 {
   static const float values[] = {0,      -0.0f,    1,    -1.5f,    3.4e38f,         1.1754944e-38f,
@@ -125,7 +128,7 @@ static void check_scale(void)
   claim_end();
 }
 
-/* Scores of a kind, of which many are equal or are none, and the first of them; 0 ends a list. */
+/* A score of a kind: 0 normal; 1 of three values; 2 of two neighbouring floats; 3 odd numbers. */
 static float score_of(int kind, gidx i)
 {
   static const float odd[] = {0, -0.0f, 1e-45f, 1.17549421e-38f, -1, INFINITY, NAN, 0.5f, 3.4e38f};
@@ -136,7 +139,7 @@ static float score_of(int kind, gidx i)
   return odd[word % LENGTH(odd)];
 }
 
-/* The cut by counting takes what sorting takes. */
+/* Check that the cut that is found by counting digits selects the same codes as sorting. */
 static void cut_check(int kind, idx n, idx k, gidx most)
 {
   struct arena arena = {0};
@@ -178,7 +181,7 @@ static void check_cut(void)
   claim_end();
 }
 
-/* A step whose codes no exchange carries is refused before anything is allocated. */
+/* A step with more codes than an exchange can carry is refused before anything is allocated. */
 static void check_counts(void)
 {
   static const struct {

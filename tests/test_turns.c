@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: a turn of encode takes few collective operations: two where each rank has all atoms, and
- * one more for each further round; where the ranks of a group share them, eight for each round.
+ * Claim: a turn of encode takes few collective operations.  If each rank has all atoms, these are
+ * two, and one more for each further round.  If the ranks of a group share the atoms, these are at
+ * most eight for each round.
  * RUN: np=2 4 */
 #include <string.h>
 
@@ -19,7 +20,7 @@ static int rows_make(void *self, gidx first, idx count, float *out)
   return OK;
 }
 
-/* Each atom is one column. */
+/* Each atom has a single 1. */
 static int atoms_make(void *self, idx first, idx count, float *out)
 {
   (void)self;
@@ -34,7 +35,8 @@ static int supports_drop(void *self, const struct support_block *block)
   return OK;
 }
 
-/* Collective operations of so many turns, with what comes before and after them; -1: a failure. */
+/* The number of collective operations of `turns` turns, including those before and after them; -1:
+ * a failure. */
 static gidx calls_of(struct comm *c, int groups, idx rounds, gidx turns)
 {
   struct row_source rows = {.n = turns * groups * ROW_BLOCK,
@@ -63,7 +65,7 @@ static gidx calls_of(struct comm *c, int groups, idx rounds, gidx turns)
   return status ? -1 : c->calls - before;
 }
 
-/* Of a turn, whatever comes before and after. */
+/* Check the number of collective operations per turn, without those before and after the turns. */
 static void check(struct comm *c, int groups, idx rounds, gidx most)
 {
   gidx few = calls_of(c, groups, rounds, 2), many = calls_of(c, groups, rounds, 2 + TURNS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What training is checked with on any device: the same by plain loops with dense matrices, dead
- * latents and batches of several chunks too; stopped and gone on with. */
+ * Checks of training on any device against plain loops with dense matrices, with dead atoms and
+ * batches of several chunks.  Training is also stopped and continued. */
 #ifndef TESTS_TRAIN_CASES_H
 #define TESTS_TRAIN_CASES_H
 
@@ -22,10 +22,10 @@
 struct made {
   gidx n;
   idx p;
-  gidx read; /* rows that were asked for */
+  gidx read; /* rows that were read */
 };
 
-static gidx rows_period; /* rows repeat, so that scores are equal; 0: they do not */
+static gidx rows_period; /* rows repeat after this many, so that scores are equal; 0: they do not */
 
 static float value_of(gidx row, idx column, idx p)
 {
@@ -42,20 +42,20 @@ static int rows_make(void *self, gidx first, idx count, float *out)
   return OK;
 }
 
-/* What the job has handed over at its end. */
+/* A copy of what the sink of a job got last, and how the job is to be stopped. */
 struct kept {
   struct train_state state;
   struct train_point point;
   struct train_line lines[64];
   real mean[32];
   struct arena arena;
-  gidx stop_at; /* step in which it is asked to stop; 0: before the first; -1: none */
-  gidx looks;
-  int asks;  /* this rank is asked */
-  int saves; /* a state is due at every poll */
+  gidx stop_at; /* step in which the job is asked to stop; 0: before the first; -1: never */
+  gidx looks;   /* polls so far */
+  int asks;     /* 1: the request comes on this rank */
+  int saves;    /* 1: every poll requests a state */
   uint64_t told;
   gidx k, p;
-  gidx states; /* that could be gone on with */
+  gidx states; /* states so far with which training could continue */
 };
 
 static int point_keep(void *self, const struct train_point *point, enum train_reason why)
@@ -84,7 +84,7 @@ static int point_keep(void *self, const struct train_point *point, enum train_re
   return OK;
 }
 
-/* A look before the first step, and one in each. */
+/* The poll for stops.  It is called before the first step and in each step. */
 static uint64_t stop_asked(void *self)
 {
   struct kept *k = self;
@@ -115,7 +115,7 @@ static struct train_task task_of(const struct row_source *rows, idx k, idx s, id
       .device = train_device};
 }
 
-/* rows[count][p] at positions of an epoch, scaled. */
+/* x[count][p] <- the rows at positions first .. first + count - 1 of an epoch, scaled. */
 static void batch_make(struct shuffle *s, const struct made *m, gidx epoch, gidx first, idx count,
                        int scale, float *x)
 {
@@ -133,7 +133,8 @@ static void batch_make(struct shuffle *s, const struct made *m, gidx epoch, gidx
   }
 }
 
-/* The same training by plain loops, from the start that the task has. */
+/* Train by plain loops, from the start that the task has.  *dead grows by the dead atoms of each
+ * step. */
 static void reference_run(const struct train_task *t, struct made *m, struct train_state *s,
                           struct arena *arena, gidx *dead)
 {
@@ -158,7 +159,8 @@ static void reference_run(const struct train_task *t, struct made *m, struct tra
   }
 }
 
-/* What rank 0 has found: the plain loops are most of the work, and run once. */
+/* Broadcast the results of the plain loops, which run only on rank 0, because they take most of the
+ * time. */
 static int reference_give(struct comm *c, struct train_state *s, idx k, idx p, gidx *dead)
 {
   for (int i = 0; i < TRAIN_ARRAYS; i++)
@@ -181,7 +183,7 @@ static int same_state(const struct train_state *a, const struct train_state *b, 
   return same;
 }
 
-/* Rows of all pools that the steps take from, those of an epoch by and by. */
+/* The number of rows of all pools from which the steps take rows. */
 static gidx pools_rows(const struct train_task *t, gidx n, struct arena *arena)
 {
   struct shuffle s;
@@ -204,8 +206,8 @@ struct problem {
   idx p, k, s, batch;
   gidx steps;
   int is_fixed, has_dead;
-  real l0;     /* 0: s codes in each row */
-  gidx period; /* of the rows; 0: all are different */
+  real l0;     /* mean number of codes per row; 0: s codes in each row */
+  gidx period; /* for rows_period */
   const char *nested;
   int learns_offset;
 };
@@ -256,8 +258,8 @@ static void problems_check(struct comm *c, const struct problem *problems, int c
     if (!is_small() || problems[i].n * problems[i].steps < 15000) problem_check(c, &problems[i]);
 }
 
-/* The second list: fewer rows than ranks, batches without a code at an epoch's end, more codes than
- * are positive. */
+/* Cases of the second list: batches with fewer rows than ranks, batches without a code at the end
+ * of an epoch, and more codes than positive scores. */
 static void check_reference(struct comm *c)
 {
   static const struct problem rows[] = {
@@ -311,8 +313,8 @@ static void check_reference(struct comm *c)
   claim_end();
 }
 
-/* Stopped by the last rank at a step, and gone on with, is the same as `all`, whether or not a
- * state was saved after every step. */
+/* Training that the last rank stops at a step, and that is then continued, is the same as `all`,
+ * whether states are saved after every step or not. */
 static void resumed_check(struct comm *c, struct train_task *task, const struct kept *all,
                           gidx stop_at)
 {
@@ -342,8 +344,8 @@ static void resumed_check(struct comm *c, struct train_task *task, const struct 
   arena_free(&rest.arena);
 }
 
-/* Stopped before the first step, in the middle of an epoch and of a line, and where a line is due;
- * asked in the last step, a job is done. */
+/* Training is stopped before the first step, in the middle of an epoch and between two lines, and
+ * where a line is due.  A job that is asked to stop in its last step is not stopped, but done. */
 static void check_resumed(struct comm *c, real l0)
 {
   struct made made = {.n = 900, .p = 12};
@@ -363,13 +365,13 @@ static void check_resumed(struct comm *c, real l0)
   resumed_check(c, &task, &all, 17);
   resumed_check(c, &task, &all, 21);
   ok(all.lines[all.point.count - 1].held > all.lines[l0 > 0].held, "unseen rows gain");
-  /* rows are noise, which was learned by heart: unseen ones have fewer codes */
+  /* rows are noise, and seen rows were overfitted: unseen rows have fewer codes */
   ok(l0 == 0 || fabs(all.lines[all.point.count - 1].l0 - l0) < 0.3 * l0, "%g codes a row, not %g",
      all.lines[all.point.count - 1].l0, l0);
   arena_free(&all.arena);
 }
 
-/* What the encoder and the atoms of a state explain of a row, by the references. */
+/* The quality of a row by the references, with the encoder and the atoms of a state. */
 static struct row_quality row_quality_of(const struct train_validation *j,
                                          const struct train_state *s, int scale, idx row,
                                          float *work)
@@ -393,7 +395,7 @@ static struct row_quality row_quality_of(const struct train_validation *j,
   return quality_reference(x, vectors, n, 1, j->p, codes);
 }
 
-/* Are the qualities of all rows those of the references, and is *explained their sum? */
+/* Are the qualities of all rows those of the references, and does `explained` follow from them? */
 static int qualities_equal(struct train_validation *j, const struct train_state *s, int scale,
                            real explained)
 {

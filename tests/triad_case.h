@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Problems for products and gradients of dense matrices, and how a device is given one: arrays of
- * the host go to its side and come back. */
+ * Problems for products and gradients of dense matrices, and functions that copy their arrays to a
+ * device and results back. */
 #ifndef TESTS_TRIAD_CASE_H
 #define TESTS_TRIAD_CASE_H
 
@@ -19,12 +19,12 @@ struct triad_shape {
 
 enum triad_values { VALUES_NORMAL, VALUES_WILD, VALUES_NONE };
 
-/* What a shape is checked with: x[m][k], w[k][n], dy[m][n], bias[n] and room for results. */
+/* The arrays of a problem: x[m][k], w[k][n], dy[m][n], bias[n], and arrays for results. */
 struct triad_case {
   struct triad_shape z;
   enum triad_values values;
-  float *x, *w, *dy, *bias, *start; /* start[k][n]: of a gradient */
-  float *wanted, *got;              /* [most of the three] */
+  float *x, *w, *dy, *bias, *start; /* start[k][n]: to which a gradient is added */
+  float *wanted, *got;              /* each as large as the largest of the three results */
   struct arena arena;
 };
 
@@ -71,7 +71,8 @@ static inline void triad_case_make(struct triad_case *c, struct triad_shape z,
   c->got = triad_array(c, most, 0, kind);
 }
 
-/* Forward, with the matrix as it is or transposed in memory; back. */
+/* The forward product, to y[m][n]; the back product, to dx[m][k]; and the gradient, which is added
+ * to dw[k][n] and for which this sets dw to c->start. */
 static inline struct triad_product triad_forward_of(const struct triad_case *c, const float *bias,
                                                     float *y)
 {
@@ -92,7 +93,7 @@ static inline struct triad_gradient triad_gradient_of(const struct triad_case *c
   return (struct triad_gradient){c->x, c->dy, dw, k, n, n, c->z.m, k, n};
 }
 
-/* The same operations with arrays of the host, whichever side the device computes on. */
+/* Arrays on the device during an operation whose arrays are on the host. */
 enum { MAX_SIDES = 12 };
 struct triad_side {
   struct device *dev;
@@ -100,7 +101,7 @@ struct triad_side {
   int count, status;
 };
 
-/* Where `bytes` of the host are for the device; NULL stays NULL. */
+/* Copy an array to the device.  Returns its address there; NULL for NULL. */
 static void *side_put(struct triad_side *s, const void *host, gidx bytes)
 {
   struct buffer *b = &s->all[s->count];
@@ -111,7 +112,8 @@ static void *side_put(struct triad_side *s, const void *host, gidx bytes)
   return b->device;
 }
 
-/* The last array that was put comes back; then all are given back. */
+/* Copy the last `results` arrays back to the host, and free all arrays on the device.  Returns the
+ * status. */
 static int side_end(struct triad_side *s, int results)
 {
   for (int i = s->count - results; i < s->count && !s->status; i++)
@@ -125,7 +127,7 @@ static gidx floats(gidx lines, gidx stride, gidx last)
   return ((lines - 1) * stride + last) * (gidx)sizeof(float);
 }
 
-/* Bytes of work on the device's side; NULL: none. */
+/* Allocate work space on the device; NULL if bytes is 0. */
 static void *side_work(struct triad_side *s, gidx bytes)
 {
   struct buffer *b = &s->all[s->count];
@@ -135,7 +137,7 @@ static void *side_work(struct triad_side *s, gidx bytes)
   return b->device;
 }
 
-static int side_calls; /* every other one brings no work, for which a GPU has room */
+static int side_calls; /* every second call gives no work space; a GPU then uses its own */
 
 static inline int side_product(struct device *dev, enum precision precision,
                                const struct triad_product *p)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products and gradients of a device next to f64, over shapes that are met; rows whose number must
- * not matter, on the way back; chunks of rows that any rank may have. */
+ * More checks of products and gradients on any device: some outputs against f64; rows of the back
+ * product, whose bits must not depend on the number of rows; and chunks of rows, which any rank may
+ * have. */
 #ifndef TESTS_TRIAD_ORACLE_H
 #define TESTS_TRIAD_ORACLE_H
 
 #include "triad_case.h"
 
-/* Inner products of n terms at strides, in f64, from a start; *size <- the sum of their sizes. */
+/* The inner product of n terms at strides, in f64, added to `start`.  *size <- the sum of the sizes
+ * of start and terms. */
 static real oracle_sum(real start, const float *a, gidx a_step, const float *b, gidx b_step, idx n,
                        real *size)
 {
@@ -20,19 +22,19 @@ static real oracle_sum(real start, const float *a, gidx a_step, const float *b, 
   return sum;
 }
 
-/* n terms and a start have n roundings; twice as many are allowed for. */
+/* Is a result near to the f64 sum?  A chain of n terms has n roundings; twice n + 1 are allowed. */
 static int oracle_near(real sum, real size, idx n, float got)
 {
   return fabs(sum - got) <= 2 * (n + 1) * 0x1p-24 * size;
 }
 
-/* First, middle and last of n. */
+/* The first, the middle or the last of n. */
 static idx oracle_place(int i, idx n)
 {
   return i == 0 ? 0 : i == 1 ? n / 2 : n - 1;
 }
 
-/* Nine outputs of a product: near to f64, with the bits of the reference. */
+/* Are nine outputs of a product near to f64, with the bits of the reference? */
 static int product_near(const struct triad_product *p)
 {
   int good = 1;
@@ -49,7 +51,7 @@ static int product_near(const struct triad_product *p)
   return good;
 }
 
-/* The same of a gradient, onto `start`. */
+/* The same for a gradient, which was added to `start`. */
 static int gradient_near(const struct triad_gradient *g, const float *start)
 {
   int good = 1;
@@ -93,7 +95,7 @@ static void check_oracles(struct device *dev, const struct how *how)
   arena_free(&c.arena);
 }
 
-/* The first rows of dX are the same whatever follows them. */
+/* The first rows of dX have the same bits, however many rows follow them. */
 static void check_rows_back(struct device *dev, const struct how *how)
 {
   enum { FIRST = 64, K = 65, N = 130 };
@@ -119,8 +121,8 @@ static void check_rows_back(struct device *dev, const struct how *how)
   arena_free(&c.arena);
 }
 
-/* Chunks of rows, each by itself and in any order, as ranks may have them: joined in f64 they are
- * the whole gradient, onto what is there. */
+/* Gradients of chunks of rows, each by itself and in any order, as ranks may compute them.  Their
+ * sum in f64, added to the start, is the whole gradient. */
 static void check_cuts(struct device *dev, const struct how *how)
 {
   enum { K = 5, N = 33, CHUNKS = 5, NUMBERS = K * N };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The variants of the CPU whose loops of codes, refits, arrow systems and dense work differ: two on
- * x86-64, where `baseline` takes those of avx2, and one elsewhere. */
+ * The variants of the CPU with different loops for codes, refits, arrow systems and dense
+ * operations.  On x86-64 there are two, because `baseline` uses the loops of avx2; on other
+ * processors there is one. */
 #ifndef TESTS_VARIANTS_H
 #define TESTS_VARIANTS_H
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A library to preload: a network file system whose client writes back whole pages.  A page that a
- * process writes into is as it was when it first did so since the last sync, and its own writes;
- * bytes of another process in it are lost.
+ * A library to preload: simulates a network file system whose client writes back whole pages.  When
+ * a process first writes to a page after a sync, it keeps a copy of the page.  Each of its writes
+ * changes this copy and writes the whole page, so that bytes that another process has written to
+ * the page since then are lost.
  *
- * Files count whose path has the text WHOLE_IN.  WHOLE_PAGE: bytes of a page, 65536 if not set. */
+ * Only files count whose path contains the text WHOLE_IN.  WHOLE_PAGE: bytes of a page, 65536 by
+ * default. */
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -51,7 +53,7 @@ static ssize_t file_read(int file, void *to, size_t bytes, off_t at)
   return got;
 }
 
-/* The page, as this process knows it. */
+/* This process's copy of a page. */
 static struct page *page_find(int file, const struct stat *facts, off_t number)
 {
   struct page *p = pages;
@@ -72,7 +74,7 @@ ssize_t pwrite(int file, const void *from, size_t count, off_t at)
   off_t size = page_size(), end = at + (off_t)count, most;
   if (!counts(file, &facts)) return syscall(SYS_pwrite64, file, from, count, at);
   pthread_mutex_lock(&lock);
-  most = facts.st_size > end ? facts.st_size : end; /* the file is no longer than without */
+  most = facts.st_size > end ? facts.st_size : end; /* the file must not become longer */
   ssize_t done = (ssize_t)count;
   for (off_t n = at / size; n * size < end && done > 0; n++) {
     struct page *p = page_find(file, &facts, n);
@@ -92,7 +94,7 @@ ssize_t pwrite64(int file, const void *from, size_t count, off_t at)
   return pwrite(file, from, count, at);
 }
 
-/* What is synced is written; others may change it after. */
+/* Sync a file, and drop this process's copies of its pages. */
 static int sync_call(long number, int file)
 {
   struct stat facts;

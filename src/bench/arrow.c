@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Times synthetic systems that are larger than the caches, and prints medians.  Each repeat
- * measures all cases, one after another.  With several ranks each has a share of the systems and a
- * GPU.  Their time is that of the slowest rank. */
+ * Times synthetic arrow systems and prints medians.  By default the systems are larger than the
+ * caches.  On a CPU each repeat measures PETSc, memory, LAPACKE and our solver, one after another.
+ * Each rank solves its share of the systems.  With several ranks each rank has its own GPU, and the
+ * time is that of the slowest rank. */
 #include "bench/arrow.h"
 
 #include <math.h>
@@ -39,16 +40,16 @@ const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS] = {
 
 enum { MAX_REPEATS = 1000, PETSC_SYSTEMS = 200 };
 
-/* The systems that are measured, and memory for their steps. */
+/* The systems that this rank measures, and memory for their steps. */
 struct bench_systems {
   struct arena arena;
   struct systems_shape shape;
   struct systems_block block;
   struct arrow_item *items;
-  real *numbers, *steps, *work; /* numbers of the systems; their steps; work space of the peers */
+  real *numbers, *steps, *work; /* numbers of the systems; their steps; work space of LAPACKE */
   struct device device;
   struct comm *c;
-  double *ranks; /* [size] a value of each rank */
+  double *ranks; /* [size] one value per rank */
 };
 
 static enum lengths lengths_of(const struct bench_arrow_options *o)
@@ -79,8 +80,8 @@ static void items_make(struct bench_systems *b)
   }
 }
 
-/* Make this rank's share of the systems with a border of k.  All their numbers are in one array,
- * which a GPU can fetch, and so are their steps. */
+/* Make this rank's share of the systems with a border of k.  The numbers of all systems are in one
+ * page-locked array, the steps in another, so that a GPU can copy each array at once. */
 static int systems_open(struct bench_systems *b, const struct bench_arrow_options *o, idx k)
 {
   double one = 8. * ((double)o->system_rows * o->frame * (o->frame + k + 1) + (double)k * (k + 1));
@@ -122,7 +123,8 @@ static void systems_close(struct bench_systems *b)
   arena_free(&b->arena);
 }
 
-/* Time the lower bound: read every number once, write every step once, compute nothing. */
+/* Time the lower bound: read H, B and g of all systems once, and write all steps of rows once.  The
+ * numbers are only added up, so that the compiler keeps the reads. */
 static double memory_time(const struct bench_systems *b)
 {
   typedef double pair __attribute__((vector_size(16), aligned(8)));
@@ -142,7 +144,7 @@ static double memory_time(const struct bench_systems *b)
   return log_seconds() - begun;
 }
 
-/* Seconds of LAPACKE for all systems; -1: it is not installed. */
+/* Seconds of LAPACKE for all systems of this rank; -1: it is not installed. */
 static double peer_time(const struct bench_systems *b)
 {
   double seconds = 0;
@@ -154,7 +156,7 @@ static double peer_time(const struct bench_systems *b)
   return seconds;
 }
 
-/* Seconds per row of PETSc, for the first systems; -1: it is not installed. */
+/* Seconds per row of PETSc for the first PETSC_SYSTEMS systems; -1: peer_petsc() failed. */
 static double petsc_time(const struct bench_systems *b)
 {
   double seconds = 0, rows = 0;
@@ -175,20 +177,20 @@ static int outcomes_check(const struct bench_systems *b)
   return OK;
 }
 
-/* *seconds <- our time for all systems; kernels[repeats] <- the time of GPU kernels alone.
+/* *seconds <- our time for all systems; kernels[repeats] <- times of this rank's GPU kernels alone.
  * Collective. */
 static int solve_time(struct bench_systems *b, double *seconds, double *kernels, int repeats)
 {
   struct arrow_job job = {
       .items = b->items, .count = b->shape.count, .repeats = repeats, .seconds = kernels};
-  TRY(comm_agree(b->c, OK)); /* all begin together */
+  TRY(comm_agree(b->c, OK)); /* all ranks begin together */
   double begun = log_seconds();
   TRY(comm_agree(b->c, device_arrow(&b->device, &job)));
   *seconds = log_seconds() - begun;
   return comm_agree(b->c, outcomes_check(b));
 }
 
-/* *x <- the sum of *x over all ranks; the second: the largest *x.  Collective. */
+/* *x <- the sum of *x over all ranks.  Collective. */
 static int ranks_sum(struct bench_systems *b, double *x)
 {
   TRY(comm_allgather_real(b->c, *x, b->ranks));
@@ -196,6 +198,8 @@ static int ranks_sum(struct bench_systems *b, double *x)
   for (int r = 0; r < b->c->size; r++) *x += b->ranks[r];
   return OK;
 }
+
+/* *x <- the largest *x of all ranks.  Collective. */
 static int ranks_largest(struct bench_systems *b, double *x)
 {
   TRY(comm_allgather_real(b->c, *x, b->ranks));
@@ -203,13 +207,14 @@ static int ranks_largest(struct bench_systems *b, double *x)
   return OK;
 }
 
-/* Add the rate of a peer; null: there is none. */
+/* Add the rate of a peer, whose time is `theirs` seconds per row; -1 gives null. */
 static void peer_json(struct json *j, const char *name, double theirs)
 {
   json_real(j, name, theirs > 0 ? 1e-6 / theirs : nan_canonical());
 }
 
-/* Print the rate of a peer and how much slower it is.  Both arguments are seconds per row. */
+/* Print the rate of a peer, and how many times slower than ours it is.  Both arguments are seconds
+ * per row; theirs is -1 if there is no peer. */
 static void peer_print(double theirs, double ours)
 {
   if (theirs > 0)
@@ -218,7 +223,8 @@ static void peer_print(double theirs, double ours)
     printf(" %9s %9s", "none", "");
 }
 
-/* The amount of work of all ranks.  bytes: to read and write everything once. */
+/* The amount of work of all ranks.  bytes: of H, B and g, read once, and of the steps of rows,
+ * written once. */
 struct amount {
   gidx systems, rows, declined;
   double bytes;
@@ -233,7 +239,7 @@ static int amount_of(const struct bench_systems *b, struct amount *all)
   return OK;
 }
 
-/* Begin a line.  seconds: for all systems with this border, once. */
+/* Begin a line.  seconds: the time to solve all systems with a border of k once. */
 static void line_begin(struct json *j, idx k, const struct amount *all, double seconds)
 {
   json_object(j, NULL);
@@ -269,7 +275,8 @@ static int gpu_open(struct bench_systems *b, const struct bench_arrow_options *o
   return systems_open(b, o, k);
 }
 
-/* Measure the GPUs of all ranks at the same time.  Each times its own kernels. */
+/* Measure the GPUs of all ranks at the same time.  Each rank times its own kernels; the largest
+ * time of a repeat counts. */
 static int gpu_measure(const struct bench_arrow_options *o, idx k,
                        const struct bench_common *common, struct comm *c)
 {
@@ -334,7 +341,7 @@ static int border_measure(const struct bench_arrow_options *o, idx k,
   return OK;
 }
 
-static struct bench_systems systems; /* of bench_arrow_begin() */
+static struct bench_systems systems; /* between bench_arrow_begin() and bench_arrow_end() */
 
 int bench_arrow_begin(const struct bench_arrow_options *o, const struct bench_common *common,
                       struct comm *c, double *bytes)

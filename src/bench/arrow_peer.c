@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A solver as one would write it with standard libraries.  The whitened rows of an atom form one (n
- * d) x (k + 1) matrix [Y u], so that one dsyrk computes all sums. */
+ * A solver written with standard libraries.  Y = L^-1 B and u = L^-1 g of all rows of a system form
+ * one (n d) x (k + 1) matrix [Y u], so that one dsyrk computes all sums. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ gidx peer_arrow_work(idx d, idx k, gidx n)
   return n * d * d + n * d * (k + 1) + (gidx)(k + 1) * (k + 1) + k;
 }
 
-/* Compute the factors L_i, and [Y u] with the rows of one system below each other. */
+/* Compute the factors L_i of the row blocks, and [Y u] in column-major order. */
 static void rows_whiten(const struct arrow_system *s, real *l, real *y)
 {
   int d = s->d, k = s->k, rows = (int)s->n * d;
@@ -68,7 +68,7 @@ static void rows_whiten(const struct arrow_system *s, real *l, real *y)
 
 double peer_arrow(const struct arrow_system *s, real *step_t, real *step_b, real *work)
 {
-  static int state; /* 0: not tried, 1: there, -1: not */
+  static int state; /* 0: not tried yet; 1: loaded; -1: not installed */
   int d = s->d, k = s->k, rows = (int)s->n * d, size = k + 1;
   real *l = work, *y = l + s->n * d * d, *t = y + (gidx)rows * size;
   if (!state) state = peer_load() ? 1 : -1;

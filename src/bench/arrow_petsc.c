@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Solves the whole bordered matrix of an atom with PETSc's Cholesky factorisation.  Rows come
- * first, so that in natural order only the border fills in.  PETSc is loaded at run time.  The
- * types are those of Debian's build for doubles; with another build the answer is wrong, and is
- * noticed. */
+ * Solves the whole bordered matrix of an arrow system with PETSc's Cholesky factorisation.  The row
+ * blocks come first and the border last, so that natural order has no fill-in outside the border.
+ * PETSc is loaded at run time.  The types are those of Debian's build with double scalars and int
+ * indices.  Another build may give a wrong solution: peer_petsc() compares it with ours. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 static struct petsc {
   int (*initialize)(void);
   int (*finalize)(void);
-  void **world; /* MPI_COMM_WORLD, here of one rank */
+  void **world; /* PETSC_COMM_WORLD, which here has one rank */
   int (*matrix)(void *comm, int rows, int columns, int *start, int *column, real *a, void **out);
   int (*vector)(void *comm, int block, int n, const real *x, void **out);
   int (*create)(void *comm, void **ksp);
@@ -28,7 +28,7 @@ static struct petsc {
   int (*solve)(void *ksp, void *b, void *x);
   int (*free)(void **ksp), (*matrix_free)(void **a), (*vector_drop)(void **x);
 } petsc;
-static int state; /* 0: not tried, 1: there, -1: not */
+static int state; /* 0: not tried yet; 1: loaded and initialised; -1: not installed */
 
 static int petsc_load(void)
 {
@@ -67,7 +67,7 @@ void peer_petsc_close(void)
   state = 0;
 }
 
-/* A matrix in compressed rows, with both triangles. */
+/* A matrix in compressed row storage, with both triangles; its right side and solution. */
 struct sparse {
   int n, *start, *column;
   real *a, *right, *x;
@@ -112,7 +112,7 @@ static int sparse_alloc(const struct arrow_system *s, struct arena *arena, struc
   return status ? -1 : 0;
 }
 
-/* Factor and solve; returns the seconds. */
+/* Factor and solve.  Returns the seconds; -1: PETSc reported an error. */
 static double sparse_solve(struct sparse *m)
 {
   void *comm = *petsc.world, *a = NULL, *b = NULL, *x = NULL, *ksp = NULL, *pc = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench verify: checks that the sparse operations of training have the bits of dense
- * products with zeros in the other places (N.42).  Codes are built in, read from a folder, or found
- * by the encoder of a folder. */
+ * sagitta-bench verify: checks that the sparse operations of training give the same bits as dense
+ * products of matrices that have zeros where there are no codes (N.42).  The codes are random with
+ * built-in shapes, or read from a folder, or found by the encoder of a folder. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -67,7 +67,8 @@ static const struct option_set verify_set = {
     .max_arguments = 1,
 };
 
-/* Limits for a folder: rows, multiply-adds of an operation, numbers of a dense matrix. */
+/* Limits for a folder: rows; multiply-adds of an operation; numbers of the dense matrix of codes.
+ * At least one row is checked. */
 enum { MOST_ROWS = 4096 };
 static const gidx MOST_WORK = (gidx)1 << 35, MOST_NUMBERS = (gidx)1 << 26;
 static const char *const names[DENSE_OPERATIONS] = {"forward", "back", "gradient"};
@@ -102,7 +103,7 @@ static int operation_check(struct verifier *v, struct dense_case *c, enum dense_
   return OK;
 }
 
-/* error <- the sums of atoms minus the rows that it had. */
+/* c->error has rows: c->error <- the sums of atoms minus these rows. */
 static int errors_make(struct verifier *v, struct dense_case *c)
 {
   gidx numbers = (gidx)c->n * c->p;
@@ -132,8 +133,8 @@ static int case_check(struct verifier *v, struct dense_case *c)
   return OK;
 }
 
-/* Shapes with rows just below and above chunks of gradients, and columns and atoms just below and
- * above tiles.  Some rows have no codes. */
+/* Shapes whose rows, atoms and columns are just below, at, or just above sizes of tiles and of
+ * chunks of gradients.  A row has 0 to `most` codes. */
 static const struct shape {
   idx n, k, p, most;
 } shapes[] = {{1, 1, 1, 1},         {2, 3, 31, 3},      {33, 127, 32, 5},   {64, 3072, 768, 32},
@@ -167,7 +168,7 @@ static int shape_check(struct verifier *v, const struct shape *z, uint64_t numbe
   return status;
 }
 
-/* The number of rows to check. */
+/* The number of rows to check, of n. */
 static idx rows_choose(gidx n, idx k, idx p)
 {
   gidx most = imin(MOST_WORK / ((gidx)k * p), MOST_NUMBERS / k);
@@ -194,7 +195,7 @@ static int rows_take(const struct verify_options *o, const struct supports_input
   return status;
 }
 
-/* Take the first codes of a folder. */
+/* Read the codes of the first rows of a folder, and its atoms. */
 static int codes_take(const struct verify_options *o, const struct supports_input *in,
                       const struct atom_source *atoms, struct supports *codes, struct dense_case *c)
 {
@@ -224,7 +225,7 @@ static int codes_take(const struct verify_options *o, const struct supports_inpu
   return rows_take(o, in, c);
 }
 
-/* Take the codes that the encoder of a folder finds for the first rows. */
+/* Find the codes of the first rows with the encoder of a folder, and read its atoms. */
 static int codes_find(const struct verify_options *o, const struct dictionary_input *in,
                       struct own_codes *own, struct dense_case *c)
 {
@@ -246,7 +247,7 @@ static int codes_find(const struct verify_options *o, const struct dictionary_in
   return atoms_check(c->atoms, c->k, 1, c->p, 0, atoms->name);
 }
 
-/* Check a folder without codes, such as `train` leaves. */
+/* Check a folder without codes, such as one of `train`. */
 static int encoder_check_folder(struct verifier *v, const char *folder)
 {
   struct dictionary_input dictionary = {0};

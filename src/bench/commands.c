@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The commands of sagitta-bench that time something, and their options. */
+ * All commands of sagitta-bench except verify, and their options. */
 #include "bench/commands.h"
 
 #include <string.h>

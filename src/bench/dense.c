@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Times the factor of a matrix S, its inverse Z, and S^-1 = Z'Z.  In each repeat the peer factors
- * the same matrix.  Prints medians; ratios to the peer are medians of the ratios. */
+ * Times the Cholesky factor of a matrix S, the inverse Z of the factor, and S^-1 = Z'Z.  On a CPU
+ * each repeat also times dpotrf of OpenBLAS on the same matrix.  Prints medians of times, and
+ * medians of the ratios to dpotrf. */
 #include "bench/dense.h"
 
 #include <stdio.h>
@@ -40,7 +41,8 @@ struct bench {
   double seconds[CASES][MAX_REPEATS];
 };
 
-/* Fill the matrix: entries in -1/2 .. 1/2, and a diagonal that makes it positive definite. */
+/* Fill the lower triangle with entries in -1/2 .. 1/2 and a large diagonal, so that S is positive
+ * definite. */
 static int matrix_fill(struct bench *b)
 {
   idx n = b->o->schur;
@@ -81,8 +83,8 @@ static int repeat_run(struct bench *b, int turn)
   return OK;
 }
 
-/* Write a line.  of_peer: our rate divided by the peer's, 0 if there is no peer; total: seconds of
- * all our cases. */
+/* Write a line.  of_peer: our rate divided by that of dpotrf, 0 if there is none; total: seconds of
+ * factor, inverse and product together. */
 static void line_write(const struct bench *b, int which, double seconds, double of_peer,
                        double total, struct json *j)
 {
@@ -160,7 +162,7 @@ int bench_dense(const struct bench_dense_options *o, const struct bench_common *
   static struct bench b;
   b = (struct bench){.o = o, .common = common};
   TRY(bench_open(&b));
-  if (strcmp(b.device.kind, "cpu") != 0) TRY(repeat_run(&b, 0)); /* a GPU may compile */
+  if (strcmp(b.device.kind, "cpu") != 0) TRY(repeat_run(&b, 0)); /* may compile kernels */
   for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
   table_print(&b);
   struct buffer *const all[] = {&b.s, &b.work, &b.product};

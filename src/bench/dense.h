@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench terminal: times the dense work of `sagitta terminal`.  On a CPU it compares with
- * dpotrf of OpenBLAS.
+ * sagitta-bench terminal: times the dense work of `sagitta terminal`, and on a CPU also dpotrf of
+ * OpenBLAS.
  *
  * Floor: bench. */
 #ifndef BENCH_DENSE_H

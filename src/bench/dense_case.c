@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For each operation arrays are copied to the device, and the result is copied back. */
+ * Each operation copies its arrays to the device, and copies the result back. */
 #include "bench/dense_case.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ void dense_case_next(struct dense_case *c)
   c->begin[0] = 0;
 }
 
-/* Host arrays that are on the device while an operation runs. */
+/* The arrays on the device while an operation runs; the last is the result. */
 enum { MAX_SIDES = 6 };
 struct sides {
   struct device *dev;
@@ -77,7 +77,7 @@ static void *side_put(struct sides *s, const void *host, gidx bytes)
   return b->device;
 }
 
-/* Copy the last array, the result, back, and free all on the device. */
+/* Copy the result back to the host, and free all arrays on the device.  Returns the status. */
 static int sides_end(struct sides *s)
 {
   if (!s->status)
@@ -119,7 +119,7 @@ static void *side_work(struct sides *s, gidx bytes)
   return b->device;
 }
 
-/* c->dense <- the operation with whole matrices. */
+/* c->dense <- the operation with whole matrices.  A gradient is added to c->dense. */
 static int dense_run(struct device *dev, const struct dense_case *c, enum dense_operation which)
 {
   struct sides s = {.dev = dev};
@@ -143,7 +143,8 @@ static int dense_run(struct device *dev, const struct dense_case *c, enum dense_
   return sides_end(&s);
 }
 
-/* The index in the dense result that corresponds to output i of the sparse one. */
+/* The index in the dense result of output i of the sparse one.  i ascends from call to call; *row
+ * begins as 0. */
 static gidx position_of(const struct dense_case *c, enum dense_operation which, gidx i, idx *row)
 {
   if (which != DENSE_BACK) return i;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Times causal attention of random queries, keys and values that are in memory.  Keys and values
- * are in one piece; on a GPU also in a pool of blocks in random order.  Prints medians. */
+ * Times causal attention of random queries, keys and values in memory, and prints medians.  Keys
+ * and values of a stream are contiguous.  On a GPU they are also read from a pool of blocks in
+ * random order. */
 #include "bench/harvest.h"
 
 #include <math.h>
@@ -40,8 +41,8 @@ const struct option_row bench_harvest_rows[BENCH_HARVEST_ROWS] = {
 
 enum harvest_case { CASE_PEAK, CASE_COPY, CASE_PLAIN, CASE_PAGED, CASES };
 static const char *const case_names[CASES] = {"peak", "copy", "contiguous", "paged"};
-/* On a GPU several runs are timed together, and this is how many and for how long.  To start and
- * wait takes as long as one short run. */
+/* On a GPU several runs are timed together, because starting and waiting take as long as one short
+ * run: MIN_TOGETHER to MAX_TOGETHER runs, in about SECONDS_TOGETHER. */
 enum { MAX_REPEATS = 1000, MIN_TOGETHER = 5, MAX_TOGETHER = 200 };
 #define SECONDS_TOGETHER 0.02
 
@@ -58,7 +59,7 @@ struct bench {
   gidx *start, *at, *length, *cell;
   idx *table;
   gidx width;
-  float *m, *l, *acc; /* used on a CPU, as are from and end */
+  float *m, *l, *acc; /* m, l, acc, from and end are for a CPU only */
   gidx *from, *end;
   double flops, bytes; /* of one run */
   int together;
@@ -76,7 +77,7 @@ static void values_fill(const struct bench *b, void *to, gidx count, int wide)
   }
 }
 
-/* Set offsets: streams one after another, blocks of the pool in a random order. */
+/* Set the offsets.  Streams follow one another; blocks of the pool are in random order. */
 static int offsets_make(struct bench *b)
 {
   const struct bench_harvest_options *o = b->o;
@@ -128,7 +129,7 @@ static int is_gpu(const struct bench *b)
   return strcmp(b->device.kind, "cuda") == 0;
 }
 
-/* Allocate work space that a CPU or a GPU keeps for all runs. */
+/* Allocate the work space of all runs: plans on a GPU, arrays on a CPU. */
 static int work_open(struct bench *b)
 {
   const struct attention *a = &b->attention;
@@ -156,8 +157,8 @@ static int work_open(struct bench *b)
   return arena_alloc(&b->arena, &b->end, b->queries, sizeof *b->end);
 }
 
-/* Count the work of a run.  A multiply-add counts as two.  q, k, v and the result are each moved
- * once. */
+/* Count the work of a run.  A multiply-add counts as two operations.  Bytes: q, k, v and the
+ * results are moved once.  On a CPU also set from and end. */
 static void work_count(struct bench *b)
 {
   const struct attention *a = &b->attention;
@@ -224,8 +225,8 @@ static int repeat_run(struct bench *b, int turn)
   return OK;
 }
 
-/* Write a line.  of_peak, of_copy: shares of the rates of fma and of copies; of_copy 0: there are
- * no copies. */
+/* Write a line.  of_peak, of_copy: our rate divided by the peak rate of fma, and by the rate of
+ * copies; of_copy 0: copies are not measured. */
 static void line_write(const struct bench *b, int which, double seconds, double of_peak,
                        double of_copy)
 {
@@ -326,7 +327,7 @@ int bench_harvest(const struct bench_harvest_options *o, const struct bench_comm
   static struct bench b;
   b = (struct bench){.o = o, .common = common, .together = MIN_TOGETHER};
   TRY(bench_open(&b));
-  TRY(repeat_run(&b, 0)); /* a GPU may compile */
+  TRY(repeat_run(&b, 0)); /* may compile kernels */
   if (is_gpu(&b)) TRY(repeat_run(&b, 0));
   b.together = together_of(b.seconds[CASE_PLAIN][0]);
   for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Times calls with random tokens of streams whose states stay in their slots: all kernels of a
- * call, and the kernel that moves states alone.  Prints medians.  If the states would stay in the
- * cache of a GPU, several sets of streams take turns. */
+ * Times calls of a gated delta net with random tokens, and prints medians.  The states of streams
+ * stay in their slots (device/mixer.h).  Case `call` has all kernels of a call, case `states` only
+ * the kernel that updates states, on a GPU.  If the states of all streams fit into the cache of a
+ * GPU, several sets of streams take turns. */
 #include "bench/mixer.h"
 
 #include <math.h>
@@ -37,7 +38,7 @@ enum mixer_case { CASE_PEAK, CASE_COPY, CASE_STATES, CASE_CALL, CASES };
 static const char *const case_names[CASES] = {"peak", "copy", "states", "call"};
 enum { MAX_REPEATS = 1000, MIN_TOGETHER = 4, MAX_TOGETHER = 400, MAX_SETS = 8 };
 #define SECONDS_TOGETHER 0.02
-#define SET_BYTES (INT64_C(1) << 29) /* bytes of the states of all sets, on a GPU */
+#define SET_BYTES (INT64_C(1) << 29) /* wanted bytes of the states of all sets, on a GPU */
 
 struct bench {
   const struct bench_mixer_options *o;
@@ -47,10 +48,10 @@ struct bench {
   struct buffer x, conv, g, beta, s, taps, rows;
   struct mixer mixers[MAX_SETS];
   struct arena arena;
-  gidx *start, tokens; /* of all streams */
+  gidx *start, tokens; /* first token of each stream; tokens of all streams */
   idx *slots[MAX_SETS];
   int sets, together;
-  double bytes, instructions; /* bytes of states; instructions of a run */
+  double bytes, instructions; /* of a run: bytes of states, read and written; instructions */
   double seconds[CASES][MAX_REPEATS];
 };
 
@@ -88,7 +89,7 @@ static int buffers_alloc(struct bench *b)
   return buffer_alloc(&b->device, &b->rows, b->tokens * m->heads * m->dv * (gidx)sizeof(float));
 }
 
-/* Assign slots: the streams of each set keep theirs. */
+/* Assign slots, and make the plan of each set.  The streams of a set keep their slots. */
 static int plans_make(struct bench *b)
 {
   idx n = b->o->streams;
@@ -140,8 +141,8 @@ static int repeat_run(struct bench *b, int repeat)
   return OK;
 }
 
-/* Write a line.  of_peak, of_copy: shares of the rates of instructions and of copies; of_copy 0:
- * there are no copies. */
+/* Write a line.  of_peak, of_copy: our rate divided by the peak rate of instructions, and by the
+ * rate of copies; of_copy 0: copies are not measured. */
 static void line_write(const struct bench *b, int which, double seconds, double of_peak,
                        double of_copy)
 {
@@ -232,7 +233,7 @@ int bench_mixer(const struct bench_mixer_options *o, const struct bench_common *
   b = (struct bench){.o = o, .common = common, .together = 1};
   TRY(bench_open(&b));
   if (is_gpu(&b)) b.together = MIN_TOGETHER;
-  TRY(repeat_run(&b, 0)); /* a GPU may compile */
+  TRY(repeat_run(&b, 0)); /* may compile kernels */
   if (is_gpu(&b)) TRY(repeat_run(&b, 0));
   double more = fmin(SECONDS_TOGETHER / b.seconds[CASE_CALL][0], MAX_TOGETHER);
   b.together = (int)fmax(more, b.together);

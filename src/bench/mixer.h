@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench mixer: rates of the states of gated delta nets, compared with copies of the states
- * and with instructions.
+ * sagitta-bench mixer: times of calls of a gated delta net, compared with the peak rate of
+ * instructions and, on a GPU, with copies of the states.
  *
  * Floor: bench. */
 #ifndef BENCH_MIXER_H

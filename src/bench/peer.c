@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * OpenBLAS is loaded only when a benchmark needs it.  Linked in, it would start threads and take
- * memory in every rank of every job. */
+ * OpenBLAS is loaded only when a benchmark needs it.  If it were linked, it would start threads and
+ * take memory in every rank of every job. */
 #include "bench/peer.h"
 
 #include <dlfcn.h>
@@ -28,8 +28,8 @@ double median_ratio(const double *a, const double *b, int count)
   return median(ratio, count);
 }
 
-/* cblas_sgemm of the standard C interface.  Its constants: row major 101, not transposed 111,
- * transposed 112. */
+/* cblas_sgemm of the standard C interface of BLAS.  Its constants: row major 101, not transposed
+ * 111, transposed 112. */
 typedef void sgemm_call(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                         const float *a, int lda, const float *b, int ldb, float beta, float *c,
                         int ldc);
@@ -55,11 +55,11 @@ static int peer_load(struct peer *peer)
   return sgemm && potrf && threads;
 }
 
-/* OpenBLAS, set to so many threads; NULL: it is not installed. */
+/* The functions of OpenBLAS, which will use `threads` threads; NULL: it is not installed. */
 static const struct peer *peer_get(int threads)
 {
   static struct peer peer;
-  static int state; /* 0: not tried, 1: there, -1: not */
+  static int state; /* 0: not tried yet; 1: loaded; -1: not installed */
   if (!state) state = peer_load(&peer) ? 1 : -1;
   if (state < 0) return NULL;
   peer.set_threads(threads);

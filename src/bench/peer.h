@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Functions that benchmarks share: medians, and the times of two functions of OpenBLAS.
- * sagitta-bench route compares with its matrix product, sagitta-bench terminal with its Cholesky
- * factor.
+ * sagitta-bench route and dense compare with its matrix product, sagitta-bench terminal with its
+ * Cholesky factor.
  *
  * Floor: bench. */
 #ifndef BENCH_PEER_H
@@ -17,13 +17,13 @@ double median_ratio(const double *a, const double *b, int count);
 
 enum { PEER_ROWS = 512 };
 
-/* Seconds of rows[n][p] x atoms[k][p]' by sgemm, PEER_ROWS rows at a time into
- * product[PEER_ROWS][k]; 0 when OpenBLAS is not installed. */
+/* Seconds of the product rows[n][p] x atoms[k][p]' by sgemm; 0 when OpenBLAS is not installed.
+ * PEER_ROWS rows at a time are written to product[PEER_ROWS][k], over those before them. */
 double peer_sgemm(const float *rows, const float *atoms, idx n, idx k, idx p, float *product,
                   int threads);
 
-/* Seconds of the Cholesky factor of a[n][n] by dpotrf, in place, lower triangle; 0 when OpenBLAS is
- * not installed. */
+/* Seconds of dpotrf: the Cholesky factor of a[n][n], in place, in the lower triangle; 0 when
+ * OpenBLAS is not installed. */
 double peer_potrf(real *a, idx n, int threads);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rate is the work of all ranks by the time of the slowest, in the middle of some runs.  On a
- * CPU this time is what a thread had of its core, so that other programs matter little.  Rows and
- * atoms are random, which leaves the filter more candidates than most rows do. */
+ * A rate is the work of all ranks divided by the median time of the slowest rank.  On a CPU most
+ * times are processor time divided by the threads that run at once (spent()), so that other
+ * programs matter little.  Rows and atoms are random.  The filter leaves more candidates for them
+ * than for most rows. */
 #include "bench/rates.h"
 
 #include <limits.h>
@@ -37,39 +38,39 @@ enum {
   MOST_COLUMNS = 1024,
   MOST_ATOMS = 32768,
   MOST_S = 64,
-  CODED_ATOMS = 4096,  /* atoms with which codes are measured, */
-  COUNTED_ATOMS = 128, /* and all that is neither routing nor codes */
-  LEAST_ROWS = 256,    /* of a run; the most are a sum block */
+  CODED_ATOMS = 4096,  /* atoms of the dictionary when codes are measured */
+  COUNTED_ATOMS = 128, /* atoms of the dictionary when RATE_COUNT is measured */
+  LEAST_ROWS = 256,    /* least rows of a run of routing; the most are a sum block (4,096 rows) */
   FILE_COLUMNS = 256,
-  FILE_BLOCKS = 4, /* sum blocks of a rank in files */
-  EXCHANGED = 1 << 22,
+  FILE_BLOCKS = 4,     /* sum blocks per rank in files, and in memory for RATE_COUNT */
+  EXCHANGED = 1 << 22, /* bytes that a rank has after an exchange */
   CONJUGATE_STEPS = 2
 };
-static const double RUN_TERMS = 4e9; /* multiply-adds of a run of routing, about */
+static const double RUN_TERMS = 4e9; /* multiply-adds of a run of routing, roughly */
 static const idx COLUMNS[] = {64, 256, MOST_COLUMNS}, ATOMS[] = {512, CODED_ATOMS, MOST_ATOMS};
 static const idx TOP_S[] = {1, 8, MOST_S}, CODED_S[] = {8, 32, MOST_S}, ROUNDS[] = {1, 8};
-static const idx ENDS_S[] = {8, MOST_S}; /* where a line between them is as good */
+static const idx ENDS_S[] = {8, MOST_S}; /* for rates that are close to a line between these two */
 
 struct bench {
   const struct bench_common *common;
   struct comm *c;
   struct rates rates;
   float *atoms, *rows; /* [MOST_ATOMS][MOST_COLUMNS], [ROW_BLOCK][MOST_COLUMNS] */
-  double *all;         /* [size] seconds of the ranks */
-  double cores;        /* that a rank has, may be less than 1 */
-  /* Of the device that is open. */
+  double *all;         /* [size] seconds of each rank */
+  double cores;        /* cores of a rank; less than 1 if ranks share a core */
+  /* The open device, its buffers, and its columns, atoms and rows. */
   struct device device;
   struct buffer given, table, lists, slot, codes, quality, residual, state;
   idx p, k, n;
-  struct update_case *update;      /* below */
-  double scores;                   /* the part of a step that scores take */
-  const struct row_source *source; /* to read from */
+  struct update_case *update;      /* while an update is measured */
+  double scores;                   /* the fraction of a step that scores take */
+  const struct row_source *source; /* what source_read_run() reads */
   const char *folder;
   char path[PATH_MAX];
   struct arena arena, updates;
 };
 
-/* Sums of uniform numbers are normal enough for scores, and made fast. */
+/* Fill x with sums of four uniform numbers: nearly normal, and faster to draw. */
 static void random_fill(float *x, gidx count, uint64_t stream)
 {
   for (gidx i = 0; i < count; i++) {
@@ -80,7 +81,7 @@ static void random_fill(float *x, gidx count, uint64_t stream)
   }
 }
 
-/* A time: by the clock, and of all threads of this process. */
+/* A time by the clock, and the processor time of all threads of this process. */
 struct moment {
   double wall, cpu;
 };
@@ -92,8 +93,9 @@ static struct moment now(void)
   return (struct moment){log_seconds(), (double)t.tv_sec + 1e-9 * (double)t.tv_nsec};
 }
 
-/* Seconds since then: of a GPU by the clock, else those in which so many threads of each rank have
- * their part of the cores. */
+/* Seconds since `begun`.  With a GPU: by the clock.  On a CPU: the processor time divided by the
+ * smaller of `threads` and the cores of a rank, which is the time of a rank that has its cores to
+ * itself. */
 static double spent(const struct bench *b, struct moment begun, int threads)
 {
   struct moment end = now();
@@ -101,7 +103,7 @@ static double spent(const struct bench *b, struct moment begun, int threads)
   return gpu ? end.wall - begun.wall : (end.cpu - begun.cpu) / fmin(threads, b->cores);
 }
 
-/* *seconds <- those of the slowest rank. */
+/* *seconds <- the largest `mine` of all ranks.  Collective. */
 static int slowest(struct bench *b, double mine, double *seconds)
 {
   TRY(comm_allgather_real(b->c, mine, b->all));
@@ -111,7 +113,8 @@ static int slowest(struct bench *b, double mine, double *seconds)
   return OK;
 }
 
-/* Run once, and then some times on all ranks at once: *seconds <- the middle. */
+/* Run once without timing, then up to 64 times on all ranks at once.  *seconds <- the median of the
+ * times of the slowest rank.  Collective. */
 static int time_take(struct bench *b, int (*run)(struct bench *b, const double *at),
                      const double *at, double *seconds)
 {
@@ -129,7 +132,7 @@ static int time_take(struct bench *b, int (*run)(struct bench *b, const double *
   return OK;
 }
 
-/* Add the rate of all ranks, each of which does so much work in so many seconds. */
+/* Add the rate of all ranks together, if each rank does `work` in `seconds`. */
 static int rate_add(struct bench *b, enum rate which, const double *at, double work, double seconds)
 {
   CHECK(rates_add(&b->rates, which, at, work * b->c->size / fmax(seconds, 1e-9)), ERR_INTERNAL,
@@ -192,7 +195,8 @@ static int route_run(struct bench *b, const double *at)
   return device_finish(&b->device);
 }
 
-/* The codes of the supports as a round leaves them, or what rows then are without them. */
+/* Solve the codes of the supports that round `round` ends with.  The last round gives codes and
+ * quality, a round before it gives residuals. */
 static int round_solve(struct bench *b, idx s, idx rounds, idx round)
 {
   struct codes_job job = {.n = b->n,
@@ -210,7 +214,7 @@ static int round_solve(struct bench *b, idx s, idx rounds, idx round)
   return device_codes(&b->device, &job);
 }
 
-/* The codes of supports that grow in so many rounds. */
+/* Solve codes of at[1] atoms per row in at[2] rounds. */
 static int codes_run(struct bench *b, const double *at)
 {
   for (idx round = 1; round <= (idx)at[2]; round++)
@@ -218,7 +222,8 @@ static int codes_run(struct bench *b, const double *at)
   return device_finish(&b->device);
 }
 
-/* Route what the codes so far leave of the rows, to atoms that they do not have. */
+/* Route for slots begin .. end - 1 of each support: the rows if begin is 0, otherwise their
+ * residuals.  Atoms of lower slots are excluded. */
 static int round_route(struct bench *b, idx s, idx begin, idx end)
 {
   idx *slot = b->slot.host, more = end - begin;
@@ -237,7 +242,7 @@ static int round_route(struct bench *b, idx s, idx begin, idx end)
   return device_put(&b->device, &b->slot, 0, bytes);
 }
 
-/* The supports of the rows <- those that so many rounds give. */
+/* Make supports of s atoms per row, as an encoder with `rounds` rounds does. */
 static int supports_make(struct bench *b, idx s, idx rounds)
 {
   memset(b->slot.host, 0, (size_t)b->n * (size_t)s * sizeof(idx));
@@ -279,8 +284,7 @@ static int routes_measure(struct bench *b)
   return OK;
 }
 
-/* The update of a fit: of CODED_ATOMS atoms or fewer, by rows whose supports are as random as their
- * codes. */
+/* The update of a fit: at most CODED_ATOMS atoms, and rows with random codes and supports. */
 struct update_case {
   struct buffer slots, codes, gram, target, atoms, diagonal, work;
   real *held, *weight, *after; /* [k], [k], [k][p] */
@@ -339,7 +343,8 @@ static int conjugate_run(struct bench *b, const double *at)
   return cpu_conjugate(&b->device, &job);
 }
 
-/* Atoms of a row are all different. */
+/* Draw codes, and supports of s atoms.  The first atom of a row is random, and the others follow at
+ * equal distances, so that all atoms of a row are different. */
 static void supports_fill(struct bench *b, idx s)
 {
   struct update_case *u = b->update;
@@ -400,7 +405,7 @@ static void update_end(struct bench *b)
   *u = (struct update_case){0};
 }
 
-/* Sums for all numbers of atoms a row, and then the descent from the last of them. */
+/* Measure RATE_SUMS or RATE_CONJUGATE for each number of atoms per row in ENDS_S. */
 static int update_measure(struct bench *b, enum rate which, idx k)
 {
   double p = b->p;
@@ -434,7 +439,7 @@ static int updates_measure(struct bench *b)
   return OK;
 }
 
-/* Rows and atoms in memory, again and again the same. */
+/* Sources in memory.  Row i of the source is row i % ROW_BLOCK of b->rows. */
 static int rows_read(void *self, gidx first, idx count, float *out)
 {
   const struct bench *b = self;
@@ -462,7 +467,7 @@ static int step_run(struct bench *b, const double *at)
   return bench_train_step(&b->scores);
 }
 
-/* A step is done by all ranks together. */
+/* The ranks share each step, so the work of a rank is the work of a step divided by the ranks. */
 static int steps_measure(struct bench *b)
 {
   static const idx columns[] = {64, MOST_COLUMNS}, atoms[] = {512, CODED_ATOMS};
@@ -510,7 +515,7 @@ static int solves_measure(struct bench *b)
   return OK;
 }
 
-/* So many sum blocks a rank of rows in memory. */
+/* A source in memory with `blocks` sum blocks of rows per rank. */
 static struct row_source rows_in_memory(struct bench *b, int blocks, idx p)
 {
   return (struct row_source){.n = (gidx)blocks * ROW_BLOCK * b->c->size,
@@ -522,7 +527,7 @@ static struct row_source rows_in_memory(struct bench *b, int blocks, idx p)
                              .is_shared = 1};
 }
 
-/* Encode such rows. */
+/* Encode the rows of rows_in_memory(). */
 static int encode_once(struct bench *b, int blocks, idx p, idx s, struct encode_result *result)
 {
   struct comm *c = b->c;
@@ -554,7 +559,7 @@ static int encode_once(struct bench *b, int blocks, idx p, idx s, struct encode_
   return encode_run(&task, c, result);
 }
 
-/* Read, hash and check this rank's rows of a source, as jobs do in a thread. */
+/* Read, hash and check this rank's rows of b->source, as a job does in one thread. */
 static int source_read_run(struct bench *b, const double *at)
 {
   (void)at;
@@ -573,7 +578,8 @@ static int source_read_run(struct bench *b, const double *at)
   return OK;
 }
 
-/* What is neither opening nor reading nor routing nor codes, of the rows that more blocks have. */
+/* Measure RATE_COUNT: the time to encode FILE_BLOCKS sum blocks per rank, without the times of
+ * reading, routing and codes.  The difference of two encodes leaves the time of opening out. */
 static int count_measure(struct bench *b, idx p, idx s)
 {
   static struct encode_result result;
@@ -594,7 +600,7 @@ static int count_measure(struct bench *b, idx p, idx s)
     took[i] = spent(b, begun, b->common->threads);
     encode_free(&result);
   }
-  /* a hundredth: where routing and codes vary more than the rest */
+  /* at least a hundredth: variations of routing and codes may exceed the rest */
   double least = others / 100, rest = fmax(took[1] - took[0] - others, least);
   TRY(slowest(b, rest, &rest));
   return rate_add(b, RATE_COUNT, at, FILE_BLOCKS * ROW_BLOCK, rest);
@@ -608,7 +614,7 @@ static int counts_measure(struct bench *b)
   return OK;
 }
 
-/* Rank 0 writes rows into the folder. */
+/* On rank 0: write rows to the file b->path, which others read. */
 static int rows_file_write(struct bench *b)
 {
   struct matrix_output f = {0};
@@ -619,7 +625,8 @@ static int rows_file_write(struct bench *b)
   return matrix_output_finish(&f, NULL, 0);
 }
 
-/* What spent() has to be multiplied by where one thread of each rank works. */
+/* time_take() divides processor time by all threads of a rank.  The factor that corrects this if
+ * only one thread of each rank works. */
 static double alone(const struct bench *b)
 {
   int gpu = strcmp(b->common->device, "cuda") == 0;

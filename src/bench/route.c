@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Times the direct and the certified route, and the codes.  The lower bound is a loop of mul and
- * add without memory, or the clock of a GPU; the peer is sgemm of OpenBLAS.  Each repeat measures
- * all cases in turn.  Prints medians. */
+ * Times routing without and with the certified filter, and codes.  The lower bound is a loop of mul
+ * and add on registers; for a GPU it follows from the clock.  On a CPU the peer is sgemm of
+ * OpenBLAS.  Each repeat measures all cases in turn.  Prints medians. */
 #include "bench/route.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ enum bench_case {
   CASE_ROWS,
   CASE_WORST,
   CASE_CODES,
-  CASE_SCREEN, /* for random data, for given rows and for the worst order */
+  CASE_SCREEN, /* with the filter: random data, then given rows, then the worst order */
   CASES = CASE_SCREEN + 3
 };
 static const char *const case_names[CASES] = {
@@ -77,7 +77,7 @@ enum { MAX_REPEATS = 1000 };
 
 struct problem {
   float *rows, *atoms;              /* [n][p], [k][p] */
-  struct device device, filtered;   /* filtered: with the certified filter, where there is one */
+  struct device device, filtered;   /* without and with the filter; --filter off: only the first */
   struct buffer given, table;       /* rows and atoms on the device */
   struct buffer lists, slot, codes; /* struct entry [n][s], idx [n][s], float [n][s] */
 };
@@ -87,10 +87,10 @@ struct bench {
   const struct bench_common *common;
   idx p;
   struct problem problems[CASES];
-  float *product; /* [n][k] result of sgemm for a block of rows */
+  float *product; /* [PEER_ROWS][k] result of sgemm for a block of rows */
   struct arena arena;
   double seconds[CASES][MAX_REPEATS], work[CASES];
-  double dictionary; /* seconds to convert it for the filter of a GPU */
+  double dictionary; /* seconds to convert the dictionary for the filter of a GPU */
 };
 
 static void random_fill(float *x, gidx count, uint64_t stream)
@@ -164,7 +164,7 @@ static int ranked_compare(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* The worst order: equal rows, and atoms in ascending order of |score|. */
+/* The worst order: all rows are equal, and atoms are in ascending order of |score|. */
 static int worst_open(struct bench *b, struct problem *q)
 {
   const float *from = b->problems[CASE_RANDOM].atoms;
@@ -182,8 +182,8 @@ static int worst_open(struct bench *b, struct problem *q)
   return problem_open(b, q);
 }
 
-/* The given rows, and atoms that are copies of rows; if there are more atoms than rows, the others
- * are sums of two rows. */
+/* The given rows, and atoms that are copies of the last rows of the source.  If there are more
+ * atoms than rows, each other atom is the sum of two of these copies. */
 static int given_open(struct bench *b, struct problem *q, const struct row_source *source)
 {
   const struct bench_route_options *o = b->o;
@@ -214,7 +214,7 @@ static int route_time(struct bench *b, enum bench_case which, int scores_only, d
   return OK;
 }
 
-/* Time the codes of the supports that the last route of random data gave. */
+/* Time the codes of the supports that the last routing of random data has found. */
 static int codes_time(struct bench *b, double *seconds)
 {
   const struct bench_route_options *o = b->o;
@@ -264,7 +264,7 @@ static int repeat_run(struct bench *b, int repeat)
   return codes_time(b, &b->seconds[CASE_CODES][repeat]);
 }
 
-/* Print counts of the filter over all runs, at the end of its line. */
+/* Print counts of the filter over all runs, and its seconds per run, at the end of its line. */
 static void filter_print(const struct problem *q, int runs)
 {
   const struct screen_counts *c = &q->filtered.filter;
@@ -278,7 +278,7 @@ static void filter_print(const struct problem *q, int runs)
     if (c->seconds[i] > 0) printf(" %s %.2f", screen_stage_names[i], 1e3 * c->seconds[i] / runs);
 }
 
-/* Add counts of the filter over all runs to the object of its line. */
+/* Add counts of the filter over all runs, and its seconds per run, to the object of its line. */
 static void filter_json(const struct problem *q, int runs, struct json *j)
 {
   const struct screen_counts *c = &q->filtered.filter;
@@ -363,7 +363,7 @@ static void table_print(struct bench *b)
   if (j) json_end(j);
 }
 
-/* Run without a pause for some time, because a GPU that grows hot lowers its clock. */
+/* Route without a pause for a second, because a GPU that grows hot lowers its clock. */
 static int sustained_print(struct bench *b, enum bench_case which)
 {
   const double min = 1; /* seconds */
@@ -378,8 +378,8 @@ static int sustained_print(struct bench *b, enum bench_case which)
   return OK;
 }
 
-/* Print for a GPU: its clock, which `peak` is computed from, and the times of selection and
- * copies. */
+/* Print for a GPU: the peak rate that follows from its clock, the share of selection and merging in
+ * routing, the rate of copies, and counts of kernels and copied bytes. */
 static int gpu_print(struct bench *b)
 {
   struct device *dev = &b->problems[CASE_RANDOM].device;

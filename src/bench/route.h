@@ -9,18 +9,19 @@
 #include "base/types.h"
 #include "device/device.h"
 
-struct bench_route_options { /* options of route; update, dense and train have some of them */
+struct bench_route_options { /* options of route; other benchmarks use some of them */
   const char *rows, *filter, *precision;
   idx n_rows, atoms, columns, top_s;
   int stored;
 };
 enum { BENCH_SHAPE_ROWS = 4, BENCH_ROUTE_ROWS = 2, BENCH_PRODUCT_ROWS = 2 };
-extern const struct option_row bench_shape_rows[BENCH_SHAPE_ROWS];     /* the last row is --top-s */
-extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS];     /* for route alone */
-extern const struct option_row bench_product_rows[BENCH_PRODUCT_ROWS]; /* the last: dense alone */
+extern const struct option_row bench_shape_rows[BENCH_SHAPE_ROWS]; /* the last row is --top-s */
+extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS]; /* only of route */
+/* Of dense and train; the last row is only of dense. */
+extern const struct option_row bench_product_rows[BENCH_PRODUCT_ROWS];
 
-/* Options that all benchmarks share. */
 struct json;
+/* Options that all benchmarks share. */
 struct bench_common {
   const char *cpu_variant, *device, *kernels;
   idx repeats, threads; /* repeats 1 .. 1000 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Measures a server in this process: with clients alone, with clients and a backlog under each
- * policy, and with a backlog alone.  Before that it measures `encode` of the same rows. */
+ * First measures `encode` of the rows.  Then measures a server in this process: with clients alone,
+ * with clients and a backlog under each policy, and with a backlog alone. */
 #include "bench/serve.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ const struct option_row bench_serve_rows[BENCH_SERVE_ROWS] = {
      "rows of the backlog in a step of the static policy; 0: as quantum", .effect = OPTION_RUN},
 };
 
-enum { POOL = 4096 }; /* different rows */
+enum { POOL = 4096 }; /* number of different rows */
 
 struct bench {
   const struct bench_serve_options *o;
@@ -50,8 +50,8 @@ struct bench {
   struct encode_task encode;
   struct support_sink sink;
   char folder[64], path[80];
-  double begun, ended; /* times of the first and the last block that encode wrote, s */
-  gidx written, first; /* rows written in all, and in the first block */
+  double begun, ended; /* when encode wrote its first and its last block, in seconds */
+  gidx written, first; /* rows that encode wrote in all, and in its first block */
   enum serve_case which;
   struct serve_load load;
   struct serve_measured results[CASES];
@@ -90,7 +90,7 @@ static int block_count(void *self, const struct support_block *block)
   return OK;
 }
 
-/* Stop encode when it has written for so long. */
+/* Stop encode --seconds after its first block, when there is a second one. */
 static uint64_t encode_asked(void *self)
 {
   const struct bench *b = self;
@@ -144,7 +144,7 @@ static int encode_measure(struct bench *b)
   struct row_source all = b->source;
   all.n = (gidx)1 << 34;
   task.rows = &all;
-  task.block = 0; /* what `sagitta encode` takes */
+  task.block = 0; /* encode_cut_choose() sets it, as for `sagitta encode` */
   encode_cut_choose(&task, 1);
   task.stops = (struct stops){encode_asked, stopped, b};
   TRY(encode_run(&task, b->c, &result));
@@ -173,7 +173,7 @@ static int real_order(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* The percentile of n numbers; sorts them. */
+/* The quantile `part` (0 < part <= 1) of n values, NaN if n is 0.  Sorts the values. */
 static double percentile(double *values, gidx n, double part)
 {
   if (!n) return nan_canonical();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Requests are due at times that do not depend on replies, and latency is counted from these times.
- * So a server that stands still shows in the latencies of all requests of that time. */
+ * So a pause of the server lengthens the latencies of all requests that are due during it. */
 #include "bench/serve_load.h"
 
 #include <math.h>
@@ -17,20 +17,20 @@
 
 enum { SEED = 1, STATUS_MS = 50, MOST_REQUESTS = 1 << 22 };
 
-/* Status requests have numbers from here on, other requests lower ones. */
+/* Status requests have numbers from here on; other requests have lower numbers. */
 static const uint64_t STATUS_NUMBER = UINT64_C(1) << 40;
 
-/* Times of the requests of one measurement, by number. */
+/* When a request is due; `reply` is not used. */
 struct asked {
   double due, reply;
 };
 
 struct client_run {
   struct serve_load *load;
-  struct asked *all; /* [MOST_REQUESTS] */
+  struct asked *all; /* [MOST_REQUESTS] by number of the request */
   gidx sent, status_sent;
-  double *status_begun;   /* [most] */
-  unsigned char *message; /* header and a row */
+  double *status_begun;   /* when each status request was sent, by its number - STATUS_NUMBER */
+  unsigned char *message; /* a header and a row */
   size_t bytes;
   struct arena arena;
 };
@@ -74,7 +74,7 @@ static int status_send(struct client_run *r, double now)
   return status;
 }
 
-/* Count a reply. */
+/* Count a reply, if its request was due at `from` or later. */
 static void reply_count(struct client_run *r, const unsigned char *data, double from)
 {
   struct serve_load *l = r->load;
@@ -107,7 +107,7 @@ static int replies_take(struct client_run *r, int wait, double from)
   return OK;
 }
 
-/* The rows of the backlog that are done so far, and the steps. */
+/* *rows, *steps <- the rows of the backlog and the steps that the server has done so far. */
 static void counts_take(struct serve_load *l, gidx *rows, gidx *steps)
 {
   *rows = *steps = 0;
@@ -119,15 +119,15 @@ static void counts_take(struct serve_load *l, gidx *rows, gidx *steps)
   pthread_mutex_unlock(&front->lock);
 }
 
-/* Draw the seconds between two requests, of any client. */
+/* Draw the seconds from one request to the next, of all clients together. */
 static double gap_draw(const struct client_run *r)
 {
   double u = ((double)(random_bits(SEED, 13, (uint64_t)r->sent) >> 11) + 0.5) / 0x1p53;
   return -log(u) / (r->load->rate * r->load->streams);
 }
 
-/* Send requests and receive replies until `until`.  Requests that are due after `from` are
- * measured. */
+/* Send requests and receive replies until `until`.  Requests that are due at `from` or later are
+ * measured; status requests begin at `from`. */
 static int requests_run(struct client_run *r, double from, double until)
 {
   const struct serve_load *l = r->load;
@@ -145,7 +145,7 @@ static int requests_run(struct client_run *r, double from, double until)
   return OK;
 }
 
-/* Receive the remaining replies. */
+/* Receive the remaining replies, for 10 seconds at most. */
 static int rest_take(struct client_run *r, double from)
 {
   double end = log_seconds() + 10;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A line for each case, then the aims. */
+ * Prints a line for each case, then the goals. */
 #include "bench/serve_report.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 static const char *const case_names[CASES] = {"encode", "alone",   "off",
                                               "static", "dynamic", "unwatched"};
 
-/* A target: a measured value, NaN if there is none, and the most that it should be. */
+/* A goal: a measured value (NaN if it was not measured), and the most that it should be. */
 struct goal {
   const char *name;
   double value, most;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Print what sagitta-bench serve has measured, and its targets.
+ * Prints the results and goals of sagitta-bench serve.
  *
  * Floor: bench. */
 #ifndef BENCH_SERVE_REPORT_H
@@ -9,9 +9,12 @@
 
 enum serve_case { ENCODE, ALONE, OFF, STATIC, DYNAMIC, UNWATCHED, CASES };
 
-struct serve_measured { /* NaN: not measured */
+/* Results of one case; NaN: not measured. */
+struct serve_measured {
+  /* Latency of requests: median, 99th percentile, maximum.  Maximum latency of status requests.
+   * All in ms.  Rows of the backlog per second. */
   double p50, p99, most, status, backlog;
-  gidx requests, refused, lost, steps, target;
+  gidx requests, refused, lost, steps, target; /* target: rows of a step, as the server chose */
 };
 
 /* Print all cases as a table, or add them to the JSON object. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Times the parts of steps on one batch of random rows that is in memory; prints medians. */
+ * Times training steps and their parts on one batch of random rows in memory.  Prints medians. */
 #include "bench/train.h"
 
 #include <stdio.h>
@@ -36,8 +36,8 @@ struct bench {
   struct train_state state;
   struct stepper stepper;
   struct phase phases[TRAIN_PHASES];
-  gidx steps;                             /* done */
-  double seconds[PARTS + 1][MAX_REPEATS]; /* the last: the whole step */
+  gidx steps;                             /* steps done so far */
+  double seconds[PARTS + 1][MAX_REPEATS]; /* seconds[PARTS]: of the whole step */
   struct arena arena;
 };
 
@@ -82,7 +82,7 @@ static int repeat_run(struct bench *b, struct comm *c, int turn, gidx t)
 {
   double before[PARTS], begun;
   for (int i = 0; i < PARTS; i++) before[i] = b->phases[parts[i].phase].seconds;
-  TRY(comm_agree(c, OK)); /* all begin together */
+  TRY(comm_agree(c, OK)); /* all ranks begin together */
   begun = log_seconds();
   TRY(stepper_run(&b->stepper, b->o->n_rows, 1e-4, t));
   b->seconds[PARTS][turn] = log_seconds() - begun;
@@ -131,7 +131,7 @@ static void table_print(struct bench *b, int ranks)
   if (j) json_end(j);
 }
 
-static struct bench bench; /* of bench_train_begin() */
+static struct bench bench; /* between bench_train_begin() and bench_train_end() */
 
 int bench_train_begin(const struct bench_route_options *o, const struct bench_common *common,
                       struct comm *c)
@@ -169,7 +169,7 @@ int bench_train(const struct bench_route_options *o, const struct bench_common *
 {
   struct bench *b = &bench;
   TRY(bench_train_begin(o, common, c));
-  while (b->steps < WARM) TRY(repeat_run(b, c, 0, ++b->steps)); /* a GPU may compile */
+  while (b->steps < WARM) TRY(repeat_run(b, c, 0, ++b->steps)); /* may compile kernels */
   for (int r = 0; r < common->repeats; r++) TRY(repeat_run(b, c, r, ++b->steps));
   if (c->rank == 0) table_print(b, c->size);
   bench_train_end(c);

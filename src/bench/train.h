@@ -8,13 +8,12 @@
 #include "bench/route.h"
 #include "comm/comm.h"
 
-/* Measure and print, for the rows, columns, atoms and atoms per row of sagitta-bench route.
- * Collective. */
+/* Measure and print.  o: rows, columns, atoms, atoms per row and precision.  Collective. */
 int bench_train(const struct bench_route_options *o, const struct bench_common *common,
                 struct comm *c);
 
-/* Steps for other measurements: `n_rows` of o are a batch.  bench_train_step(): *scores <- the part
- * of its seconds that scores took.  Collective. */
+/* Steps for other benchmarks; a batch has o->n_rows rows.  bench_train_step() makes one step;
+ * *scores <- the fraction of its time that scores took.  Collective. */
 int bench_train_begin(const struct bench_route_options *o, const struct bench_common *common,
                       struct comm *c);
 int bench_train_step(double *scores);

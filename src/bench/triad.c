@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Times forward product, back product and gradient of one matrix in turn, and prints medians. */
+ * Times back product, gradient and forward product of one matrix in turn, and prints medians. */
 #include "bench/triad.h"
 
 #include <stdio.h>
@@ -22,15 +22,15 @@ struct bench {
   const struct bench_route_options *o;
   const struct bench_common *common;
   struct device device;
-  struct buffer x, w, y, product; /* [m][k], [n][k], [m][n]; of the peer, on a CPU */
-  struct buffer dx, dw;           /* as x and w */
-  struct buffer work;             /* what products and gradients need */
+  struct buffer x, w, y, product; /* [m][k], [n][k], [m][n]; for sgemm, on a CPU: [PEER_ROWS][n] */
+  struct buffer dx, dw;           /* [m][k], [n][k] */
+  struct buffer work;             /* work space of products and gradients */
   enum precision precision;
   struct tensor_stored stored;
   double seconds[CASES][MAX_REPEATS];
 };
 
-/* Bytes of a number, in matrices other than gradients. */
+/* Bytes of a number in all matrices except dw, which is f32. */
 static gidx item_of(const struct bench *b)
 {
   return b->stored.left ? (gidx)sizeof(uint16_t) : (gidx)sizeof(float);
@@ -38,7 +38,7 @@ static gidx item_of(const struct bench *b)
 
 static int buffer_fill(struct bench *b, struct buffer *to, gidx count, uint64_t stream)
 {
-  enum { DRAWN = 1 << 20 }; /* so many numbers are drawn, and repeated */
+  enum { DRAWN = 1 << 20 }; /* numbers that are drawn; a larger matrix repeats them */
   gidx item = item_of(b);
   TRY(buffer_alloc(&b->device, to, count * item));
   for (gidx i = 0; i < imin(count, DRAWN); i++) {
@@ -67,7 +67,7 @@ static int buffers_open(struct bench *b)
   return device_is_gpu(dev) ? OK : buffer_alloc(dev, &b->product, PEER_ROWS * n * item);
 }
 
-/* The matrix has a row for each output, as an encoder has; its gradient is dy'x. */
+/* The matrix w has a row for each output, as the matrix of an encoder; its gradient is dy'x. */
 static struct triad_product forward_of(const struct bench *b)
 {
   idx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms;
@@ -150,7 +150,7 @@ static int repeat_run(struct bench *b, int turn)
   return OK;
 }
 
-/* Print a line.  peak: the most fused multiply-adds per second of the device. */
+/* Print a line.  peak: the peak rate of the device, in fused multiply-adds per second. */
 static void line_print(struct bench *b, int which, double peak)
 {
   const struct bench_route_options *o = b->o;
@@ -212,7 +212,7 @@ int bench_triad(const struct bench_route_options *o, const struct bench_common *
   if (b.precision != PRECISION_F32) TRY(device_tensor_has(&b.device, b.precision));
   TRY(buffers_open(&b));
   TRY(work_open(&b));
-  TRY(repeat_run(&b, 0)); /* a GPU may compile */
+  TRY(repeat_run(&b, 0)); /* may compile kernels */
   for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
   table_print(&b);
   struct buffer *const all[] = {&b.x, &b.w, &b.y, &b.product, &b.dx, &b.dw, &b.work};

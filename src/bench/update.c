@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Times sums and descent in turn, and prints medians.  Rows are random, atoms are used by a power
- * law, and one atom is in half of the rows. */
+ * Times the sums of the normal equations and the descent in turn, and prints medians.  Rows are
+ * random.  Atoms are drawn by a power law; one more atom is in half of the rows. */
 #include "bench/update.h"
 
 #include <stdio.h>
@@ -40,14 +40,14 @@ static int buffers_alloc(struct bench *b)
   return buffer_alloc_device(dev, &b->work, work);
 }
 
-/* Draw an atom other than the first.  Atoms with lower numbers are likelier. */
+/* Draw an atom other than atom 0.  Atoms with lower numbers are more likely. */
 static idx atom_draw(idx k, uint64_t *draw)
 {
   real u = (real)random_below(1, 1, (*draw)++, 1u << 30) * 0x1p-30;
   return 1 + (idx)((real)(k - 1) * u * u * u);
 }
 
-/* Draw the atoms of a row, all different.  Every second row has the first atom. */
+/* Draw the atoms of a row, all different.  Rows with even numbers have atom 0. */
 static void support_draw(idx row, idx s, idx k, uint64_t *draw, idx *last, idx *slots)
 {
   for (idx j = 0; j < s; j++) {
@@ -79,7 +79,7 @@ static int problem_fill(struct bench *b)
   return OK;
 }
 
-/* Compute the sums from 0, as in each sweep of a fit without parts; then the descent. */
+/* Compute the sums from 0, as each sweep of a fit without --minibatch does, then the descent. */
 static int repeat_run(struct bench *b, int turn)
 {
   const struct bench_route_options *o = b->o;
@@ -171,7 +171,7 @@ int bench_update(const struct bench_route_options *o, const struct bench_common 
   TRY(device_open(&b.device, &options));
   TRY(buffers_alloc(&b));
   TRY(problem_fill(&b));
-  TRY(repeat_run(&b, 0)); /* a GPU may compile */
+  TRY(repeat_run(&b, 0)); /* may compile kernels */
   for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
   table_print(&b);
   struct buffer *const all[] = {&b.slots,  &b.codes, &b.x,        &b.gram,

@@ -7,7 +7,7 @@
 
 #include "bench/route.h"
 
-/* Measure and print, for the rows, atoms, columns and atoms per row of sagitta-bench route. */
+/* Measure and print.  o: rows, atoms, columns and atoms per row. */
 int bench_update(const struct bench_route_options *o, const struct bench_common *common);
 
 #endif

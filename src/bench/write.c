@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writes supports and scores, without codes, repeating the same sum block.  The plain writer has
- * the same ranks, offsets and folder.  The two take turns.  Each file is removed before the next
- * one begins.  Removal is not timed, since it takes as long for both: a third of the time of a
- * plain write. */
+ * Writes a result of supports and scores, without codes: the same sum block (4,096 rows) again and
+ * again.  The plain writer has the same ranks, offsets and folder.  Result, plain writer and hash
+ * take turns.  Each file is removed before the next one begins.  Removal is not timed: it takes a
+ * third of the time of a plain write, and equally long for both files. */
 #include "bench/write.h"
 
 #include <errno.h>
@@ -45,12 +45,11 @@ struct bench {
   char result[PATH_MAX], journal[PATH_MAX], plain[PATH_MAX];
   idx *atoms;                 /* [ROW_BLOCK][s] */
   float *score;               /* the same */
-  unsigned char *slab;        /* as many bytes as the chunks of a sum block have */
-  gidx *density;              /* [k] */
-  struct h5_slabs slabs;      /* where the last result has its chunks */
-  gidx bytes;                 /* that all ranks write */
-  double begun, rows_written; /* of the last result: when it began, and when its rows were
-                                 * written */
+  unsigned char *slab;        /* [slabs.slab] bytes that the plain writer writes per sum block */
+  gidx *density;              /* [k] rows of each atom */
+  struct h5_slabs slabs;      /* offsets of the chunks in the last result */
+  gidx bytes;                 /* of the chunks that all ranks write */
+  double begun, rows_written; /* when the last run began, and when the last result had its rows */
   double results[MAX_REPEATS], plains[MAX_REPEATS], hashes[MAX_REPEATS];
 };
 
@@ -59,7 +58,8 @@ static gidx blocks_of(const struct bench *b)
   return ceil_div(b->shape.n, ROW_BLOCK);
 }
 
-/* Fill a sum block.  The atoms of a row are different, and its scores descend. */
+/* Fill a sum block, and count the rows of each atom in the whole result.  The atoms of a row are
+ * different, and its scores descend. */
 static int problem_fill(struct bench *b)
 {
   idx k = b->shape.k, s = b->shape.s;
@@ -79,7 +79,7 @@ static int problem_fill(struct bench *b)
   return OK;
 }
 
-/* Write the sum blocks of this rank. */
+/* Write this rank's sum blocks.  If `all` is 0, rank 0 writes all sum blocks. */
 static int rows_write(struct bench *b, struct supports_output *f, int all)
 {
   int size = all ? b->c->size : 1;
@@ -97,7 +97,7 @@ static int rows_write(struct bench *b, struct supports_output *f, int all)
   return OK;
 }
 
-/* Remove a file, and wait until the disk has done so. */
+/* Remove a file, and wait until its removal is on the disk. */
 static int file_remove(struct bench *b, const char *name)
 {
   int folder = open(b->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -108,7 +108,7 @@ static int file_remove(struct bench *b, const char *name)
   return OK;
 }
 
-/* Write a record of all rows to the journal. */
+/* Create the journal, and write one record of all rows to it. */
 static int record_write(struct bench *b, struct supports_output *f, struct journal *j)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];
@@ -142,7 +142,7 @@ static int result_end(struct bench *b, struct supports_output *f)
   return supports_output_finish(f, &ending, NULL, 0);
 }
 
-/* Rank 0: end a growing result whose rows are all checked. */
+/* Rank 0: record and finish a growing result whose rows are all checked; remove its journal. */
 static int growing_end(struct bench *b, struct supports_output *f)
 {
   struct journal j = {0};
@@ -161,8 +161,8 @@ static int growing_begin(struct bench *b, struct supports_output *f)
   return supports_placed_begin(f, 1);
 }
 
-/* Write like `encode` on several ranks: chunks with hashes go to the disk, are read again and
- * checked, and recorded; then come the small arrays. */
+/* Write a result as `encode` does on several ranks.  Chunks are written with their hashes, read
+ * again, checked and recorded.  Then the small arrays are written and the result is published. */
 static int growing_write(struct bench *b)
 {
   struct supports_output f = {0};
@@ -179,7 +179,7 @@ static int growing_write(struct bench *b)
   return comm_agree(c, status);
 }
 
-/* Write like `encode` on one rank. */
+/* Write a result as `encode` does. */
 static int result_write(struct bench *b)
 {
   struct supports_output f = {0};
@@ -190,8 +190,8 @@ static int result_write(struct bench *b)
   return result_end(b, &f);
 }
 
-/* Write the chunks of the sum blocks like the plain writer: those of all arrays of a sum block lie
- * side by side. */
+/* The plain writer: write the bytes of this rank's sum blocks at the offsets of the result, and
+ * sync them.  The chunks of a sum block are contiguous there. */
 static int slabs_write(struct bench *b, int file)
 {
   for (gidx block = b->c->rank; block < blocks_of(b); block += b->c->size) {
@@ -231,7 +231,7 @@ static int slabs_hash(struct bench *b)
   return comm_agree(b->c, status);
 }
 
-/* *seconds <- the time of one run; then its file, if it is one, is removed. */
+/* *seconds <- the time of one run.  Then the file `name` is removed, unless it is NULL. */
 static int one_run(struct bench *b, int (*run)(struct bench *b), const char *name, double *seconds)
 {
   TRY(comm_agree(b->c, OK));
@@ -267,8 +267,8 @@ static void line_print(const struct bench *b, const char *name, double *seconds,
   json_end(j);
 }
 
-/* The limit of a repeat is the slower of plain writer and hash.  name: which one it is in most
- * repeats; share: the median of the share of the limit that the result reaches. */
+/* The limit of a repeat is the slower of plain writer and hash.  name: the one that is slower in
+ * most repeats.  share: the median of the time of the limit divided by that of the result. */
 struct limit {
   const char *name;
   double share;
@@ -296,7 +296,8 @@ static void limit_print(const struct bench *b, const struct limit *l)
   json_real(j, "share_of_limit", l->share);
 }
 
-/* Print the table.  Shares are rates divided by that of the plain writer in the same repeat. */
+/* Print the table.  A share is the median of the time of the plain writer divided by that of the
+ * line in the same repeat. */
 static void table_print(struct bench *b)
 {
   struct json *j = b->common->json;
@@ -304,7 +305,7 @@ static void table_print(struct bench *b)
   b->bytes = blocks_of(b) * b->slabs.slab;
   double result = median_ratio(b->plains, b->results, n);
   double hash = median_ratio(b->plains, b->hashes, n);
-  const struct limit limit = limit_of(b); /* before the lines sort what they print */
+  const struct limit limit = limit_of(b); /* computed first, because line_print() sorts the times */
   if (j) {
     json_long(j, "rows", b->shape.n);
     json_long(j, "top_s", b->shape.s);

@@ -15,12 +15,13 @@ struct bench_write_options {
 enum { BENCH_WRITE_ROWS = 1 };
 extern const struct option_row bench_write_rows[BENCH_WRITE_ROWS];
 
-/* Measure and print, for the rows, atoms and supports of `route`.  Collective. */
+/* Measure and print.  route: rows, atoms and atoms per row.  Collective. */
 int bench_write(const struct bench_write_options *o, const struct bench_route_options *route,
                 const struct bench_common *common, struct comm *c);
 
-/* The least seconds of a result of this bench, with the shape that `sagitta-bench rates` takes:
- * until its rows are written, and until it is published; and its bytes.  Collective. */
+/* Write a result of the shape that `sagitta-bench rates` measures, some times.  *w <- the shortest
+ * seconds to write its rows, the shortest seconds from then until it is published, and the bytes of
+ * its supports and scores.  Collective. */
 struct write_seconds {
   double rows, end, bytes;
 };
