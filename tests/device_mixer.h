@@ -134,6 +134,19 @@ static const char *mixer_apart(const struct delta_data *got, const struct delta_
   return text;
 }
 
+/* The number of sequences whose slot another sequence writes. */
+static gidx mixer_gathered(const struct delta_slots *s)
+{
+  gidx count = 0;
+  for (idx i = 0; i < s->sequences; i++) {
+    int is_gathered = 0;
+    for (idx j = 0; j < s->sequences; j++)
+      if (j != i && s->in[i] >= 0 && s->out[j] == s->in[i]) is_gathered = 1;
+    count += is_gathered;
+  }
+  return count;
+}
+
 static void mixer_try(struct device *dev, const struct mixer_case *k)
 {
   struct delta_data want = mixer_data(k);
@@ -143,7 +156,7 @@ static void mixer_try(struct device *dev, const struct mixer_case *k)
     gidx gathered = -1;
     int status = mixer_call(dev, &got, unfused, &gathered);
     const char *apart = mixer_apart(&got, &want);
-    ok(status == OK && !*apart,
+    ok(status == OK && !*apart && gathered == mixer_gathered(&want.c.slots),
        "%d and %d heads of %d and %d, heads from %d, width %d, %s%s%s, %d sequences of %lld tokens "
        "and more, slots %d %d ..%s: %s",
        k->m.heads_k, k->m.heads, k->m.d, k->m.dv, k->first, k->m.width,

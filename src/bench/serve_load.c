@@ -20,14 +20,9 @@ enum { SEED = 1, STATUS_MS = 50, MOST_REQUESTS = 1 << 22 };
 /* Status requests have numbers from here on; other requests have lower numbers. */
 static const uint64_t STATUS_NUMBER = UINT64_C(1) << 40;
 
-/* When a request is due; `reply` is not used. */
-struct asked {
-  double due, reply;
-};
-
 struct client_run {
   struct serve_load *load;
-  struct asked *all; /* [MOST_REQUESTS] by number of the request */
+  double *due; /* [MOST_REQUESTS] when each request is due, by its number */
   gidx sent, status_sent;
   double *status_begun;   /* when each status request was sent, by its number - STATUS_NUMBER */
   unsigned char *message; /* a header and a row */
@@ -58,7 +53,7 @@ static int request_send(struct client_run *r, double due)
   uint64_t number = (uint64_t)r->sent;
   memcpy(r->message + offsetof(struct header, number), &number, sizeof number);
   memcpy(r->message + HEADER_BYTES, l->rows + row * l->p, (size_t)l->p * sizeof(float));
-  r->all[r->sent++] = (struct asked){due, 0};
+  r->due[r->sent++] = due;
   return net_clients_send(r->load->clients, which, r->message, r->bytes, &is_lost);
 }
 
@@ -86,12 +81,12 @@ static void reply_count(struct client_run *r, const unsigned char *data, double 
     if (begun >= from) l->status[l->statuses++] = 1e3 * (now - begun);
     return;
   }
-  struct asked *a = &r->all[h.number];
-  if (a->due < from) return;
+  double due = r->due[h.number];
+  if (due < from) return;
   if (h.kind == KIND_ERROR)
     l->refused++;
   else
-    l->latency[l->answered++] = 1e3 * (now - a->due);
+    l->latency[l->answered++] = 1e3 * (now - due);
 }
 
 static int replies_take(struct client_run *r, int wait, double from)
@@ -150,7 +145,7 @@ static int rest_take(struct client_run *r, double from)
 {
   double end = log_seconds() + 10;
   gidx all = 0;
-  for (gidx i = 0; i < r->sent; i++) all += r->all[i].due >= from;
+  for (gidx i = 0; i < r->sent; i++) all += r->due[i] >= from;
   while (r->load->answered + r->load->refused < all && log_seconds() < end)
     TRY(replies_take(r, 10, from));
   r->load->requests = all;
@@ -161,7 +156,7 @@ static int run_open(struct client_run *r)
 {
   struct serve_load *l = r->load;
   gidx statuses = (gidx)(1e3 * (l->warm + l->seconds) / STATUS_MS) + 16;
-  TRY(arena_alloc(&r->arena, &r->all, MOST_REQUESTS, sizeof *r->all));
+  TRY(arena_alloc(&r->arena, &r->due, MOST_REQUESTS, sizeof *r->due));
   TRY(arena_alloc(&r->arena, &r->status_begun, statuses, sizeof(double)));
   l->latency = malloc(MOST_REQUESTS * sizeof *l->latency);
   l->status = malloc((size_t)statuses * sizeof *l->status);

@@ -34,7 +34,6 @@ struct serve_load {
   struct front *front;
   struct worker worker;
   struct net_clients *clients;
-  gidx first_row; /* not used */
 };
 
 /* Start the thread of the clients.  Call this when the server accepts clients. */

@@ -47,7 +47,8 @@ struct spectrum {
   struct weak_direction *direction; /* [listed] */
 };
 
-/* Two nearly equal atoms: the cosine of vectors, the root mean square cosine of frames. */
+/* Two nearly equal atoms.  cosine: of vectors; of frames the root mean square cosine of their
+ * principal angles. */
 struct duplicate {
   idx first, second;
   real cosine;
