@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measure what the atoms of dictionaries find, and how much variance they explain: for fits with
-different numbers of atoms per row, and for autoencoders in PyTorch.  All encode with the same
-number of atoms per row.
+"""Measure how much variance dictionaries explain, and how well their atoms predict labels.
+Fits with different numbers of atoms per row are compared with autoencoders in PyTorch.  All encode
+with the same number of atoms per row.
 
 usage: scripts/bench_features.py --rows FILE [options] BUILD > features.jsonl
 
-FILE is HDF5, with /rows and /token; the first --fit-rows rows are fitted, all that follow are
-unseen.  BUILD is the folder with the program.  For each number of --top-s two seeds are fitted.  A
-line of JSON has the figures of the first seed; pw_mcc and above compare the two:
+FILE is HDF5, with /rows and /token.  Its first --fit-rows rows are fitted; the other rows are
+unseen.  BUILD is the folder with the program.  Two seeds are fitted for each number of --top-s, and
+for each autoencoder.  One line of JSON has the figures of the first seed; pw_mcc and above compare
+both seeds:
 
   explained      explained variance of the unseen rows, with --encode-s atoms per row
-  pw_mcc, above  mean cosine of the atoms of both seeds, one to one, and the share above 0.9
-  label          F1 of atoms as detectors of the tokens of unseen rows: an atom's code is compared
-                 with a threshold (N.33)
-  detector       the same for an atom's detector; for an autoencoder, for its encoder's scores
+  pw_mcc, above  the atoms of both seeds are paired one to one: mean cosine of the pairs, and share
+                 of the pairs with a cosine above 0.9
+  label          F1 for the tokens of unseen rows, predicted from an atom's code and a threshold
+                 (N.33)
+  detector       the same from the score of an atom's detector, or of the autoencoder's encoder
   seconds        time of the first fit, from file to dictionary
 
-A table of them goes to standard error."""
+A table of these figures is printed to standard error."""
 import argparse
 import json
 import os
@@ -76,7 +78,7 @@ def run(o, *words, seconds=None):
 
 
 def judged(o, folder, dictionary, codes, encoder):
-    """Evaluate the unseen rows; returns their figures."""
+    """Evaluate the unseen rows, and return the figures."""
     page = run(o, "evaluate", "--rows", f"{folder}/unseen.h5", "--dictionary", dictionary,
                "--codes", codes, "--labels", f"{folder}/unseen.h5", "--encoder", encoder)
     one = page["evaluated"][0]

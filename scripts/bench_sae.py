@@ -1,31 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Train autoencoders in PyTorch, to compare them with `sagitta fit`: how much of the variance of
-unseen rows they explain after how many seconds.
+"""Train autoencoders in PyTorch, to compare them with `sagitta fit`.  Prints the
+explained variance of unseen rows, and the seconds so far.
 
 usage: scripts/bench_sae.py --rows FILE[:/NAME] [options] > peers.jsonl
 
-topk  Gao et al. 2024 (arXiv 2406.04093): the s largest latents, never negative.  The decoder has
-      unit norm: the part of its gradient along the atoms is removed.  A bias is subtracted from
-      rows first.  Adam with linear warm-up and decay.  In an auxiliary loss dead latents describe
-      the error.
-batchtopk   Bussmann et al. 2024 (arXiv 2412.06410): the largest scores of the batch, --top-s per
-            row on average; for unseen rows a threshold, a running mean.  Otherwise as topk.
-matryoshka  Bussmann et al. 2025 (arXiv 2503.17547): as batchtopk, but the first atoms alone, as
-            many as each width of --nested, must also describe the rows.
-mp    matching pursuit (arXiv 2506.03093): s steps, each of which takes the atom that fits the
-      residual best.  Encoder and decoder are one dictionary of unit norm.  Trained as topk.
+topk  Gao et al. 2024 (arXiv 2406.04093): a row has its s largest latents, and no negative ones.
+      Atoms have unit norm, and the part of the gradient along an atom is removed.  First a bias is
+      subtracted from rows.  Adam with linear warm-up and decay.  In an auxiliary loss dead latents
+      describe the residual.
+batchtopk   Bussmann et al. 2024 (arXiv 2412.06410): a batch has its largest scores, --top-s per row
+            on average.  An unseen row has the scores above a threshold, which is a running mean.
+            Otherwise as topk.
+matryoshka  Bussmann et al. 2025 (arXiv 2503.17547): as batchtopk; but for each width w of --nested
+            the first w atoms alone must also describe the rows.
+mp    matching pursuit (arXiv 2506.03093): s steps.  Each step takes the atom with the largest
+      product with the residual.  Encoder and decoder are one dictionary of unit norm.  Trained as
+      topk.
 
-The first --fit-rows rows are fitted, all that follow are unseen.  Every --every epochs a line of
+The first --fit-rows rows are fitted; the other rows are unseen.  Every --every epochs a line of
 JSON is printed: name, epoch, seconds, training, since_start, unseen, l0 (codes per unseen row),
 fitted, dead.  Explained variance is 1 - RSS / TSS, with TSS about the column means of the same rows
 (doc/numerics.md, section 7).  `seconds` counts from the moment when the rows are on the device;
 `training` is the same without the time for these lines; `since_start` counts from the start of the
 process.
 
---save FOLDER writes the trained autoencoder for `sagitta import`.  It then takes rows that are not
-scaled.  topk is written as sparsify does it (cfg.json, sae.safetensors), batchtopk and matryoshka
-as SAELens does it, as a jumprelu."""
+--save FOLDER writes the trained autoencoder for `sagitta import`.  The saved autoencoder takes rows
+that are not scaled.  topk is saved in the form of sparsify (cfg.json, sae.safetensors); batchtopk
+and matryoshka are saved in the form of SAELens, as a jumprelu."""
 import time
 
 START = time.perf_counter()  # before PyTorch, whose import takes seconds
@@ -82,21 +84,21 @@ def rows_read(name):
 
 
 def explained(rss, rows):
-    """1 - RSS / TSS, TSS about the column means of these rows; rows: float64, of NumPy or
+    """1 - RSS / TSS, with TSS about the column means of these rows.  rows: float64, of NumPy or
     PyTorch."""
     return float(1 - rss / ((rows - rows.mean(0)) ** 2).sum())
 
 
 def share_of(step, steps, warm_up, decay):
-    """The factor of the learning rate at a step: rises linearly from 0 to 1, stays, and falls
-    linearly to 0."""
+    """The factor of the learning rate at a step: it rises linearly from 0 to 1, stays at 1, and
+    falls linearly to 0."""
     up = (step + 1) / max(1, warm_up * steps)
     down = (steps - step) / max(1, decay * steps)
     return min(1.0, up, down)
 
 
 class Clock:
-    """Seconds since the clock was made: all, and without the work of leave_out()."""
+    """Seconds since the clock was made.  `out` sums the seconds that leave_out() has taken."""
 
     def __init__(self, torch, device):
         self.wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
@@ -144,11 +146,11 @@ def line_print(name, epoch, clock, peer, fitted, unseen):
 def train(torch, kind, name, fitted, unseen, o):
     clock = Clock(torch, o.device)
     torch.manual_seed(o.seed)
-    scale = (fitted - fitted.mean(0)).square().mean().sqrt()  # the mean row then has an error of 1
+    scale = (fitted - fitted.mean(0)).square().mean().sqrt()  # the error of the mean row is then 1
     fitted, unseen = fitted / scale, unseen / scale
     peer = kind(torch, fitted, o)
     fused = dict(fused=True) if o.device.startswith("cuda") else {}
-    lr = o.lr or 0.128 / math.sqrt(o.atoms)  # 0.008 is best for 256 atoms; root: Gao et al.
+    lr = o.lr or 0.128 / math.sqrt(o.atoms)  # best for 256 atoms; the root as in Gao et al.
     optimizer = torch.optim.Adam(peer.parameters(), lr=lr, betas=(0.9, 0.999), eps=1e-8, **fused)
     steps_each = math.ceil(len(fitted) / o.batch)
     rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: share_of(

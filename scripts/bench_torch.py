@@ -8,15 +8,15 @@ BUILD is a folder in which `make sagitta sagitta-bench.so` was run.  The compari
 
   (no word)  X @ D.T and topk of the magnitudes: `sagitta-bench route`
   terminal   the Cholesky factor in f64, its inverse by a solve of unit vectors, and the product of
-             that with itself: `sagitta-bench terminal`
+             the inverse with its transpose: `sagitta-bench terminal`
   train      products: `sagitta-bench dense`; a step of a TopK autoencoder: `sagitta-bench train`
   attention  scaled_dot_product_attention: `sagitta-bench harvest`
   mixer      fla's recurrent kernel of gated delta nets (fla-core in PYTHONPATH):
              `sagitta-bench mixer`
 
-For each shape it prints milliseconds: the median of 5 after a warm-up; for sagitta what
-sagitta-bench measures.  For PyTorch's routing it also prints how many rows have another support
-than `sagitta route` finds for the same data."""
+For each shape it prints milliseconds.  PyTorch's are the median of several runs after a warm-up;
+sagitta's are those that sagitta-bench prints.  For PyTorch's routing it also prints the number of
+rows whose support differs from that of `sagitta route` for the same data."""
 import ctypes
 import multiprocessing
 import os
@@ -299,7 +299,7 @@ def attention(library):
 
 def mixer_run(library, streams, tokens, heads=32, key_heads=16, columns=128):
     """fla's kernel also computes the norms of q and k, and is launched as a CUDA graph.  Of
-    sagitta's figures, `states` is without these norms; `call` has them, and also the
+    sagitta's figures, `states` leaves out these norms; `call` includes them, and also the
     convolution."""
     from fla.ops.gated_delta_rule import fused_recurrent_gated_delta_rule
     done = call(library, "mixer", "--device", "cuda", "--repeats", 9, "--heads", heads,

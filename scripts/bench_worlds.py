@@ -10,14 +10,14 @@ each method and each number of codes per row a line of JSON has these figures of
 
   l0          codes per row
   f1          F1 of "the atom fires" against "its feature fires", mean of all atoms
-  mcc         mean absolute cosine of atoms and features, one to one
+  mcc         atoms and features are paired one to one: mean absolute cosine of the pairs
   uniqueness  number of features that are nearest to some atom, divided by the number of atoms
   explained   explained variance
   seconds     time of the fit, from file to dictionary
 
-Methods: codes, stable and features are `fit --find ...`, where stable fits with a quarter of the
-codes per row.  topk, batch and nested are `train`: with a fixed number of codes in each row, with a
-fixed average, and with that and nested widths (Matryoshka).
+Methods: codes, stable and features are `fit --find ...`; stable fits with a quarter of the codes
+per row.  topk, batch and nested are `train`.  topk has a fixed number of codes in each row; batch
+has a fixed average; nested has a fixed average and nested widths (Matryoshka).
 --picture draws F1 and explained variance against l0; it needs matplotlib."""
 import argparse
 import json

@@ -7,7 +7,7 @@ cd "${srcdir:-$(dirname "$0")/..}" || exit 99
 sources=$(find src kernels tests -name '*.[ch]' -o -name '*.cu' 2> /dev/null | LC_ALL=C sort)
 
 # Every include, as: file, floor of the file, header, floor of the header.  Kernel headers are named
-# without a folder; "-" is no floor: a system header, config.h, or a file of the tests.
+# without a folder.  The floor is "-" for a system header and config.h.
 # shellcheck disable=SC2086
 includes=$(awk '
   function floor(path, parts) {

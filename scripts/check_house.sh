@@ -39,20 +39,20 @@ long() # FILE: the number of sentences (one per line) with more than 30 words
 
 outside=$(printf '%s\n' "$sources" | grep -v '^src/comm/')
 cli=src/cli
-# There is one table of options.  It gives the identity of a job, which has no fixed length.
+# The identity of a job comes from the table of options only, and its text has no fixed length.
 # shellcheck disable=SC2086
 at_most 0 "$(uses '\<options_tell\>' $sources)" 'options_tell in src'
 # shellcheck disable=SC2086
 at_most 0 "$(uses 'options\[512\]' $sources)" 'options[512] in src'
-# Without run.h, which was a part of command.h, and without threads and process, which every command
-# has; command.c has tables of options alone.  What is computed, logged or said in run.json is not
-# in the list: fit_job, refit_job, train_job.
+# The list leaves out run.h, which was a part of command.h, and threads and process, which every
+# command has.  It also leaves out command.c, which has only tables of options; and fit_job,
+# refit_job and train_job, which compute, log and write run.json.
 at_most 2899 "$(lines $(ls src/job/*.[ch] | grep -vE '/(run[.]h|threads[.]|process[.])') \
   src/results/sweep_files.[ch] src/results/systems_output.[ch] \
   src/encoding/encode_files.[ch] \
   $cli/fit_files.[ch] $cli/refit_files.[ch] \
   $cli/train_files.[ch])" 'lines of the life of a job that can be resumed'
-# The failure protocol of comm: only src/comm/failure.c changes its states.
+# Only src/comm/failure.c changes the states of the failure protocol of comm.
 # shellcheck disable=SC2086
 at_most 0 "$(uses '\<LOCALLY\>' $sources)" 'LOCALLY in src'
 # shellcheck disable=SC2086

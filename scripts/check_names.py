@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Check that what code, tests and documents name is there: formulas, sections, files, commands and
-options; and that README's counts are those of scripts/check.
+"""Check that what code, tests and documents name exists: formulas, sections, files, commands and
+options; and that versions, licence, date and home page agree in all files.
 
 Prints TAP; part of `make check`.
 By hand: srcdir=. builddir=build python3 scripts/check_names.py"""
@@ -49,7 +49,7 @@ def text_of(path):
 
 
 def files(*patterns):
-    """Files of the project, without generated ones."""
+    """Files of the project that match the patterns, except generated ones."""
     found = sorted(os.path.relpath(p, SOURCE) for pattern in patterns
                    for p in glob.glob(os.path.join(SOURCE, pattern), recursive=True))
     generated = "src/config.h", "src/cli/revision.h", "scripts/autotools/"
@@ -66,7 +66,7 @@ SCRIPTS = [p for p in files("scripts/*", "scripts/slurm/*", "scripts/completion/
 
 
 def cited(paths, pattern):
-    """(file:line, match) of a pattern in files; the lines of a comment are joined first."""
+    """Yields (file:line, match) of a pattern in files.  The lines of a comment are joined first."""
     for path in paths:
         text = text_of(path)
         joined = re.sub(r"\n(\s*(\*|#|//)(?=\s))?", lambda m: "\n" + " " * (len(m[0]) - 1), text)
@@ -103,7 +103,8 @@ def check_sections():
 
 
 def there(name):
-    """Does it exist as a path, a pattern, a program of the tests, or a file that is built?"""
+    """Is there a file of this name or pattern, or with .c or .cu added, in the tree or the
+    build?"""
     braces = re.search(r"\{([^{}]*)\}", name)
     if braces:
         return all(there(name.replace(braces[0], part, 1)) for part in braces[1].split(","))

@@ -34,9 +34,9 @@ report 'no file includes itself, alone or by way of others' "$(
     sed 's/^tsort: [^ ]*: input contains a loop:/a loop:/; s/^tsort: /  /')"
 rm -f "${TMPDIR:-/tmp}/sagitta-includes.$$"
 
-# Files NAME.c must have NAME.h in their folder or, as for the operations of a device, one folder
-# above.  scripts/headless.txt lists those that have none, each with a reason; a pattern may stand
-# for a family.
+# A file NAME.c must have a NAME.h in its folder or, for the operations of a device, one folder
+# above.  scripts/headless.txt lists the files without such a header, each with a reason.  A pattern
+# in the list may stand for several files.
 has_header() # FILE
 {
   [ -f "${1%.c}.h" ] || [ -f "$(dirname "$(dirname "$1")")/$(basename "$1" .c).h" ]

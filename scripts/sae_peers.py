@@ -8,7 +8,8 @@ import os
 
 
 class Peer:
-    """A dictionary of unit atoms, and a bias that is subtracted first; trained on scaled rows."""
+    """A dictionary of unit atoms, and a bias that is subtracted from rows first.  Trained on scaled
+    rows."""
 
     def __init__(self, torch, rows, o):
         self.torch, self.o = torch, o
@@ -21,7 +22,7 @@ class Peer:
         self.idle = torch.zeros(o.atoms, dtype=torch.int64, device=rows.device)
 
     def used(self, chosen, codes):
-        """Count the rows since each atom was last used."""
+        """Update idle: the number of rows since each atom was last used."""
         fired = self.torch.zeros_like(self.idle)
         fired.scatter_add_(0, chosen.reshape(-1), (codes.detach() != 0).long().reshape(-1))
         self.idle = self.torch.where(fired > 0, 0, self.idle + len(chosen))
@@ -30,7 +31,8 @@ class Peer:
         return self.idle >= self.o.dead_rows
 
     def dead_loss(self, scores, left):
-        """The squared error of dead atoms as a description of the residual, relative to it."""
+        """--aux times the squared error of the residual as dead atoms describe it, divided by the
+        square of the residual."""
         torch, dead = self.torch, self.dead()
         k = min(self.o.k_aux, int(dead.sum()))
         if not k:
@@ -100,8 +102,8 @@ class Pursuit(Peer):
 
 
 class BatchTopK(TopK):
-    """The largest scores of the batch, --top-s per row on average.  For unseen rows a threshold is
-    used, which is a running mean."""
+    """A batch has its largest scores, --top-s per row on average.  An unseen row has the scores
+    above a threshold, which is a running mean."""
 
     def __init__(self, torch, rows, o):
         super().__init__(torch, rows, o)
@@ -138,7 +140,7 @@ class BatchTopK(TopK):
 
 
 class Matryoshka(BatchTopK):
-    """As BatchTopK, but for each width of --nested the first atoms alone also describe rows."""
+    """As BatchTopK; but for each width w of --nested the first w atoms alone also describe rows."""
 
 
 PEERS = {"topk": (TopK, "TopK autoencoder"), "batchtopk": (BatchTopK, "BatchTopK autoencoder"),
@@ -147,7 +149,7 @@ PEERS = {"topk": (TopK, "TopK autoencoder"), "batchtopk": (BatchTopK, "BatchTopK
 
 
 def tensors_write(path, values):
-    """Float32 tensors as a safetensors file."""
+    """Write tensors as float32 to a safetensors file."""
     values = {name: value.detach().cpu().numpy().astype("<f4") for name, value in values.items()}
     header, end = {}, 0
     for name, value in values.items():
@@ -162,8 +164,8 @@ def tensors_write(path, values):
 
 
 def save(peer, scale, folder):
-    """Write the autoencoder, converted to rows that are not scaled: TopK in the form of sparsify,
-    one with a threshold in the form of SAELens."""
+    """Write the autoencoder, converted for rows that are not scaled.  TopK is written in the form
+    of sparsify, the others in the form of SAELens."""
     os.makedirs(folder, exist_ok=True)
     k, p = peer.atoms.shape
     after, before = scale * peer.bias, scale * peer.shift

@@ -3,23 +3,23 @@
 """usage: scripts/scale_model.py [--rows N] [--columns P] [--atoms K] [--top-s S] [--gpus COUNT]
 
 Predicts how many seconds a large certified encode takes on grids of GPUs, from the rates below.  It
-prints three tables of doc/scale.md: the prediction; predicted and measured seconds of one GPU and
-of two; and the same of grids of CPU ranks.  The model adds the times of all parts, except files:
-these are read and written by threads of their own at the same time.  At the end the written files
-are read again."""
+prints two tables of doc/scale.md: the prediction; and predicted and measured seconds of one GPU and
+of two.  Then it prints the ratios of measured and predicted seconds for grids of CPU ranks.  The
+model adds the times of all parts, except files: other threads read and write them at the same time.
+At the end the written files are read again."""
 import argparse
 
 # Rates per second in a cluster of hosts with eight H200; measured, or from the vendor.
 PRODUCT = 280e12  # multiply-adds of a GPU in fp16, at its power limit
 EXACT = 1.05e12  # multiply-adds of a GPU in exact scores, each of which gathers 4 bytes of memory
-HOST = 50e9  # bytes that a host receives from other hosts; and a GPU from its host
+HOST = 50e9  # bytes that a host receives from other hosts, or a GPU from its host
 PAIR = 10e9  # bytes between GPUs of a group, measured with two H200
 ASKED = 25e9  # bytes of fetched atoms between hosts: half of the rate of a host's network
 ROOT = 10e9  # bytes that rank 0 receives
 LATENCY = 80e-6  # seconds of a collective operation over hosts
 READ = 8e9  # bytes that a rank reads with several threads, while another rank of its host does too
 WRITE, CHECK = 1.5e9, 1.25e9  # bytes that a rank writes, and reads again, with hashes
-HOST_FILE = 2e9  # bytes of a host to and from a file that all ranks write: assumed, not measured
+HOST_FILE = 2e9  # bytes of a host, for a file that all ranks write and read: assumed, not measured
 START = 2.2  # seconds to start MPI, CUDA and NCCL, measured with four GPUs
 BLOCK, GPUS_A_HOST = 16384, 8
 QUALITY = 32  # bytes of struct row_quality
@@ -28,15 +28,16 @@ QUALITY = 32  # bytes of struct row_quality
 # Each further doubling gives 1.8 times as many.
 CANDIDATES = {1: 289, 2: 549, 4: 1012, 8: 1836, 16: 3308}
 
-# One H100, and two (2x1) of one host; planted rows in memory; seconds from the log of rank 0.
+# Seconds on one H100, and on two (2x1) of one host, from the log of rank 0; planted rows in memory.
 GPU_SHAPE = {"n": 2097152, "p": 768, "k": 65536, "s": 32}
 GPU_CANDIDATES = 33.5
 GPU_MEASURED = {"product, exact scores": (0.43, 0.23), "results to rank 0": (0.11, 0.11),
                 "rows read": (0.40, 0.38), "results written": (0.56, 0.52),
                 "results read again": (0.65, 0.68)}
 
-# Machine G of doc/bench.md, one thread per rank: 32,768 real rows, P = 384, K = 8,192.  Three rates
-# are computed from the lines 1x1, 8x1 and 1x8; the other lines of the table are predicted.
+# Machine G of doc/bench.md, one thread per rank: 32,768 real rows, P = 384, K = 8,192.
+# CPU_MEASURED: grid: (candidates per row, seconds).  Three rates are computed from the grids 1x1,
+# 8x1 and 1x8; the seconds of the other grids are predicted.
 CPU_SHAPE = {"n": 32768, "p": 384, "k": 8192}
 CPU_START, CPU_DICTIONARY = 0.10, 0.06  # seconds to start a process, and to lay out the dictionary
 CPU_PRODUCT, CPU_EXACT = 1.24e11, 2.06e9  # multiply-adds, with all other work per row
@@ -68,7 +69,7 @@ def parts(shape, groups, atoms, calls, writers=1):
 
 
 def file_rate(rate, writers):
-    """The rate of all writers together, if a single writer has this rate."""
+    """The rate of all writers together.  rate: that of a single writer."""
     hosts = max(writers / GPUS_A_HOST, 1)
     return rate if writers == 1 else min(writers * rate, hosts * HOST_FILE)
 
@@ -81,12 +82,13 @@ def files(shape, ranks, writers=1):
 
 
 def again(shape, writers=1):
-    """Seconds in which each writer reads what it wrote."""
+    """Seconds in which the writers read again what they wrote."""
     return 12 * shape["n"] * shape["s"] / file_rate(CHECK, writers)
 
 
 def start(shape, ranks):
-    """Seconds until all ranks have started.  The dictionary is read once and sent to every rank."""
+    """Seconds until all ranks have started and have the dictionary, which is read once and sent to
+    every rank."""
     held = 4 * shape["k"] * shape["p"]
     return START + held / ranks / READ + held * min(ranks, GPUS_A_HOST) / HOST
 
@@ -144,7 +146,8 @@ def cpu_predicted(groups, atoms, count):
 
 
 def cpu_ratios():
-    """Predicted over measured seconds.  The grids 1x1, 8x1 and 1x8 gave three of the rates."""
+    """Measured divided by predicted seconds.  The grids 1x1, 8x1 and 1x8 gave three of the
+    rates."""
     ratios = [seconds / cpu_predicted(*map(int, grid.split("x")), count)
               for grid, (count, seconds) in CPU_MEASURED.items()]
     print(f"grids of 1x1 to 8x1 and to 1x8 take {min(ratios):.2f} to {max(ratios):.2f} of the "

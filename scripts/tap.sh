@@ -1,5 +1,6 @@
 #!/bin/sh
-# Functions for scripts that print TAP.  A claim holds if there are no breaches, one line for each.
+# Functions for scripts that print TAP.  report prints the outcome of one claim.  BREACHES has a
+# line for each breach; the claim holds if it is empty.
 count=0
 status=0
 

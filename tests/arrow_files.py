@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arrow systems as NumPy arrays, in systems.h5 and out of it, and how good a solution is."""
+"""Arrow systems as NumPy arrays: functions that write them to systems.h5, read solutions, and
+compute the errors of solutions."""
 import os
 
 import h5py
@@ -16,7 +17,7 @@ class System:
         self.n, self.d, self.k = b.shape
 
     def flat(self):
-        """As the file holds it: blocks column-major."""
+        """The blocks in the order of the file, column-major."""
         turned = (self.h.transpose(0, 2, 1), self.b.transpose(0, 2, 1), self.g, self.c.T, self.g_b)
         return [np.ravel(x) for x in turned]
 
@@ -47,7 +48,7 @@ def random_system(random, d, k, n):
 
 
 def write(path, systems, atoms=None, changes=None, drop=()):
-    """changes: {dataset: function of its array}."""
+    """Write systems.  changes: {dataset: a function that changes its array}."""
     parts = {"atom": np.arange(len(systems), dtype="i4") if atoms is None else atoms,
              "color": np.zeros(len(systems), "i4"),
              "atom_offsets": np.cumsum([0] + [s.n for s in systems]).astype("i8"),
@@ -59,7 +60,7 @@ def write(path, systems, atoms=None, changes=None, drop=()):
     for name, change in (changes or {}).items():
         parts[name] = change(parts[name])
     if os.path.exists(path):
-        os.remove(path)  # a rank that mpirun ended may hold the lock of the former file a little
+        os.remove(path)  # a rank that was ended may hold its lock for a moment
     with h5py.File(path, "w") as f:
         for name, values in parts.items():
             if name not in drop:
@@ -67,7 +68,7 @@ def write(path, systems, atoms=None, changes=None, drop=()):
 
 
 def solutions(path, systems):
-    """A dictionary for each system; t is (n, d)."""
+    """A dictionary with the solution of each system; t is (n, d)."""
     with h5py.File(path) as f:
         whole = {name: f["solutions/" + name][...] for name in f["solutions"]}
     out, t, b = [], 0, 0
@@ -99,12 +100,12 @@ def backward_error(s, t, b):
 
 
 def moved(random, steps):
-    """The steps, each off by 1e-12 of itself."""
+    """The steps, each changed by 1e-12 of itself."""
     return steps * (1 + 1e-12 * random.choice((-1, 1), steps.shape))
 
 
 def log_det(s):
-    """By LAPACK: diagonal blocks, then the Schur complement."""
+    """log det by LAPACK: of the diagonal blocks, then of the Schur complement."""
     total = float(np.linalg.slogdet(s.h)[1].sum()) if s.n else 0.0
     if s.k == 0:
         return total

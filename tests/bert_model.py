@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A small BERT encoder with random weights, as the files of a model."""
+"""Writes the files of a small BERT encoder with random weights."""
 import json
 import struct
 
@@ -9,7 +9,7 @@ P, HEADS, INNER, WORDS, WINDOW, LAYERS = 12, 3, 20, 40, 8, 2
 
 
 def model_made(folder):
-    """Random weights, as a file of them; returns the weights."""
+    """Write a file of random weights; returns the weights."""
     random = np.random.default_rng(0)
     sizes = {"query": (P, P), "key": (P, P), "value": (P, P)}
     shapes = {"embeddings.word_embeddings.weight": (WORDS, P),

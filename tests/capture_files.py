@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Captures for tests of harvest: plain ones and pools whose spare cells hold NaN and infinity."""
+"""Captures for tests of harvest: plain captures, and pools whose spare cells hold NaN and
+infinity."""
 import h5py
 import numpy as np
 
@@ -11,17 +12,18 @@ def starts(lengths):
 
 
 def of_type(x, name):
-    """float32 numbers cut to a type; bfloat16 as its bits."""
+    """float32 numbers converted to a type; bfloat16 as its bits."""
     return (x.view(np.uint32) >> 16).astype(np.uint16) if name == "bfloat16" else x.astype(name)
 
 
 def wide(x):
-    """What a capture's numbers are in float32."""
+    """Numbers of a capture as float32."""
     return (x.astype(np.uint32) << 16).view(np.float32) if x.dtype == np.uint16 else x.astype("f4")
 
 
 def capture_write(path, arrays, **facts):
-    """arrays: by their names, those of a pool as kv/k and so on; causal unless facts say not."""
+    """Write a capture.  arrays: by name, those of a pool as kv/k and so on.  It is causal unless
+    facts say otherwise."""
     with h5py.File(path, "w") as f:
         for name, values in arrays.items():
             f[name] = values
@@ -33,15 +35,16 @@ def capture_write(path, arrays, **facts):
 
 
 def junk(random, shape, dtype):
-    """NaN and infinities."""
+    """An array of NaN and infinities."""
     if dtype == np.uint16:
         return random.choice(np.array([0x7FC0, 0x7F80, 0xFF80], np.uint16), shape)
     return random.choice(np.array([np.nan, np.inf, -np.inf], dtype), shape)
 
 
 def pool_make(random, k, v, lengths, size, order=None, spare=3):
-    """Keys and values [positions][heads][columns] of sequences in a pool's blocks, which have the
-    given order, or a random one; every cell without a position holds NaN or an infinity."""
+    """The keys and values [positions][heads][columns] of sequences, in blocks of a pool.  Blocks
+    are in the given order, or in a random one.  Every cell without a position holds NaN or an
+    infinity."""
     needed = [-(-n // size) for n in lengths]
     first, blocks = starts(lengths), sum(needed) + spare
     order = iter(random.permutation(blocks) if order is None else order)
@@ -58,6 +61,6 @@ def pool_make(random, k, v, lengths, size, order=None, spare=3):
 
 
 def harvested(path):
-    """Rows and logarithms, as their bits."""
+    """The bits of the rows and logarithms of a result."""
     with h5py.File(path) as f:
         return f["rows"][:].view(np.uint32), f["lse"][:].view(np.uint32)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Autoencoders of other programs, for the tests of import, export and encode --encoder: the folders
-that those programs made (tests/exchange/make.py), read by hand."""
+"""Autoencoders of other programs, for the tests of import, export and encode --encoder.  The
+folders are those that these programs wrote (tests/exchange/make.py).  They are read here without
+these programs."""
 import json
 import os
 import struct
@@ -36,7 +37,7 @@ def widen(dtype, values):
 
 
 def tensors(path):
-    """{name: float32 values}, of those that are floats."""
+    """{name: float32 values} of the tensors that have floats."""
     return {n: widen(*v) for n, v in raw(path).items() if v[0][0] != "I"}
 
 
@@ -50,7 +51,7 @@ def settings_of(folder):
 
 
 def change(folder, edit):
-    """Write a folder's weights again; edit changes {name: (dtype, values)}."""
+    """Write the weights of a folder again.  edit changes {name: (dtype, values)}."""
     path = weights_of(folder)
     values = raw(path)
     edit(values)
@@ -58,7 +59,8 @@ def change(folder, edit):
 
 
 def straight(folder):
-    """decoder, mean, weights, bias, threshold of a folder in float32, an atom a row, or None."""
+    """decoder, mean, weights, bias and threshold of a folder in float32, with one row per atom;
+    None for parts that it does not have."""
     t = tensors(weights_of(folder))
     decoder = t["W_dec"] if "W_dec" in t else t["decoder.weight"].T
     mean = next(t[n] for n in ("b_dec", "bias", "decoder.bias") if n in t)

@@ -7,7 +7,7 @@ TOOL = os.path.join(os.environ.get("builddir", "."), "tests", "io_tool")
 
 
 def tool(*words, memory=None, threads=1):
-    """Run io_tool, with so many threads to spare; a signal or a hang shows as a negative return
+    """Run io_tool, with `threads` spare threads.  A signal or a hang gives a negative return
     code."""
     command = [TOOL, *map(str, words)]
     if memory and not os.environ.get("SANITIZED"):  # sanitizers take terabytes of address space

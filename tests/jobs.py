@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions for jobs that tests stop, kill or let fail.  If an option is given twice, the later
+"""Functions for jobs that tests stop, kill or let fail.  If a test gives an option twice, the later
 value counts."""
 import os
 import re
@@ -19,8 +19,8 @@ def environment(**more):
 
 
 def job_start(*words, ranks=0, **more):
-    """A job in the background: mpirun's process, with ranks = 0 the program's own; more: for its
-    environment."""
+    """Start a job in the background.  Returns the process of mpirun; with ranks = 0, of the
+    program.  more: for its environment."""
     return subprocess.Popen([*launch(ranks), SAGITTA, *later_wins(*words)], text=True,
                             env=environment(**more), stderr=subprocess.PIPE)
 
@@ -31,7 +31,7 @@ def job_ranks(job):
 
 
 def process_fact(pid, name):
-    """A word of what the system says of a process; None where it is gone."""
+    """A word of /proc/PID/status; None if the process is gone."""
     try:
         with open(f"/proc/{pid}/status") as f:
             fact = re.search(rf"{name}:\s*(\w+)", f.read())
@@ -51,7 +51,7 @@ def job_ranks_alive(job):
 
 
 def job_end(job, seconds):
-    """Exit code, None when it had to be killed, and what was said."""
+    """The exit code, or None if the job had to be killed; and its messages."""
     try:
         text = job.communicate(timeout=seconds)[1]
     except subprocess.TimeoutExpired:
@@ -61,7 +61,8 @@ def job_end(job, seconds):
 
 
 def wait_until(happens):
-    """Does it come true?  MPI may take long to start, where names of hosts are slow to find."""
+    """Wait until happens() is true; False after a minute.  MPI may take long to start if names of
+    hosts are slow to find."""
     for _ in range(3000):
         if happens():
             return True
@@ -74,7 +75,7 @@ def wait_for(path):
 
 
 def temporaries(folder, name=""):
-    """The temporary files of a result, or of all, that are in a folder."""
+    """The temporary files in a folder, of one result or of all."""
     return [os.path.join(folder, f) for f in (os.listdir(folder) if os.path.isdir(folder) else ())
             if f.startswith(name) and re.search(r"\.[0-9a-f]{16}\.tmp$", f)]
 
@@ -85,7 +86,8 @@ def wait_for_temporary(folder, name):
 
 
 def signal_twice(job, number, pids):
-    """The first asks a job to stop when it can, the second ends it; one may be enough."""
+    """Send a signal twice.  The first asks a job to stop when it can, the second ends it.  One may
+    be enough."""
     for _ in range(2):
         for pid in pids if job.poll() is None else ():
             try:
@@ -104,25 +106,25 @@ def kill_all(pids):
 
 
 def faulty(fault, *words, count=False, of=None, gpu=False):
-    """A run with a fault of tests/fault.c, of one file's calls alone if `of` is there, and without
-    GPUs, unless gpu is there; (code, message).  count: instead of a failing call, how many calls of
-    that kind a run makes."""
+    """Run with a fault of tests/fault.c.  of: only calls for this file fail.  gpu: do not hide the
+    GPUs.  Returns (code, message).  count: let no call fail, and return how many calls of this kind
+    a run makes."""
     more = dict(**({} if gpu else {"CUDA_VISIBLE_DEVICES": "-1"}),
                 **({"FAULT_COUNT": "1"} if count else {}), **({"FAULT_OF": of} if of else {}))
     done = subprocess.run([SAGITTA, *later_wins(*words)], capture_output=True, text=True,
                           timeout=100, env=environment(LD_PRELOAD=FAULTS, FAULT=fault, **more))
     if not count:
         return done.returncode, done.stderr
-    # MPI may start other programs, which tell their calls too.
+    # MPI may start other programs, which print their counts too.
     return max(int(text.split()[0]) for text in done.stderr.split("fault calls=")[1:])
 
 
 def cuda_run(place, *words, ranks=1, **more):
-    """A run with the faults of tests/fault_cuda.c, which `more` names, after `place` is removed;
+    """Remove `place`, then run with the faults of tests/fault_cuda.c that `more` names.
     FAULT_BEHIND names further libraries to preload."""
     preload = " ".join(filter(None, [CUDA_FAULTS, os.environ.get("FAULT_BEHIND", "")]))
     command = [SAGITTA, *later_wins(*words)]
-    if ranks > 1:  # mpirun itself is not to be preloaded
+    if ranks > 1:  # mpirun itself must not have the library
         command = [*launch(ranks), "-x", f"LD_PRELOAD={preload}", *command]
     else:
         more["LD_PRELOAD"] = preload
@@ -133,7 +135,7 @@ def cuda_run(place, *words, ranks=1, **more):
 
 
 def told(good, done):
-    """Show what a run said if it was not good."""
+    """Print the output of a run if it was not good."""
     if not good:
         print("#", (done.stdout + done.stderr).replace("\n", "\n# "))
     return good

@@ -20,7 +20,8 @@ sys.path.insert(0, os.path.join(SOURCE, "scripts", "python"))
 
 
 def need_zmq():
-    """The package with its client; without pyzmq, or a program without ZeroMQ, all is skipped."""
+    """The package with the client.  If pyzmq is missing, or the program has no ZeroMQ, all tests
+    are skipped."""
     try:
         import zmq  # noqa: F401, the client wants it
     except ImportError:
@@ -35,7 +36,8 @@ NOBODY = 65534
 
 
 class Served:
-    """before: words of a command that starts it; listen: an address in the place of a path."""
+    """A running server.  before: words of a command that starts it.  listen: an address instead of
+    a path."""
 
     def __init__(self, folder, *words, threads=1, before=(), listen=None):
         self.path, self.ready = f"{folder}/live", f"{folder}/ready.json"
@@ -56,14 +58,14 @@ class Served:
         self.path = self.told["address"]
 
     def end(self, number=signal.SIGTERM, seconds=60):
-        """Exit code, what it printed, and its log."""
+        """End the server.  Returns the exit code, its output, and its log."""
         if number:
             self.job.send_signal(number)
         out, text = self.job.communicate(timeout=seconds)
         return self.job.returncode, out, text
 
     def memory(self, which="VmRSS"):
-        """MiB that are resident; VmHWM: that were at most."""
+        """Resident memory in MiB; VmHWM: its peak."""
         with open(f"/proc/{self.job.pid}/status") as f:
             return int(next(line for line in f if line.startswith(which)).split()[1]) / 1024
 
@@ -77,7 +79,8 @@ class Served:
 
 
 def clients_run(count, client, *words):
-    """Clients side by side, client(*words, seed, told); what they told."""
+    """Run clients at the same time: client(*words, seed, told).  Returns what they appended to
+    told."""
     told = []
     threads = [threading.Thread(target=client, args=(*words, seed, told)) for seed in range(count)]
     for t in threads:
@@ -88,7 +91,7 @@ def clients_run(count, client, *words):
 
 
 def finished(server, seconds=120):
-    """Its status when no file of its backlog is left."""
+    """Wait until all files of the backlog are done.  Returns the status."""
     end = time.time() + seconds
     while True:
         status = server.status()
@@ -99,7 +102,8 @@ def finished(server, seconds=120):
 
 
 def other_replies(asked, case):
-    """The sizes of requests, (future, rows), whose replies are not encode's, bit for bit."""
+    """asked: requests as (future, rows).  Yields the number of rows of each reply that differs from
+    encode's."""
     for future, at in asked:
         got = future.result(120)
         if not (np.array_equal(got.atoms, case.atoms[at]) and
@@ -109,7 +113,7 @@ def other_replies(asked, case):
 
 
 def raw_connect(path):
-    """Can this process open the socket at a path?"""
+    """Open the socket at a path.  Raises if this process may not."""
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(path)
 
@@ -119,14 +123,14 @@ CONNECT = "import os, sys, live_server\nos.setuid(int(sys.argv[2]))\n" \
 
 
 def connects(path, user):
-    """Can a user, and what does it say?"""
+    """Can a user open the socket, and what is the error?"""
     done = subprocess.run([sys.executable, "-c", CONNECT, path, str(user)], text=True,
                           capture_output=True, cwd=os.path.dirname(os.path.abspath(__file__)))
     return done.returncode == 0, done.stderr
 
 
 class Raw:
-    """A client that sends what it likes."""
+    """A client that sends any bytes."""
 
     def __init__(self, path, waiting=0):
         import zmq
@@ -138,7 +142,8 @@ class Raw:
         self.socket.connect("ipc://" + path)
 
     def ask(self, *frames, seconds=20):
-        """(kind, number, flags, text) of the reply; None: there was none."""
+        """Send frames.  Returns (kind, number, flags, text) of the reply, or None if there is
+        none."""
         self.socket.send_multipart(frames)
         if not self.socket.poll(1000 * seconds):
             return None
@@ -153,7 +158,8 @@ class Raw:
 
 def message_of(columns, kind=2, rows=1, said=None, magic=0x564c4753, version=1, number=77, type=1,
                bulk=0, flags=0, top=0, deadline=0, values=None, bytes=None):
-    """A message with this header; said: the columns that it says, where these are others."""
+    """A message with this header.  said: the number of columns in the header, if it differs from
+    that of the values."""
     content = np.ones((rows, columns), "f4").tobytes() if values is None else values
     return importlib.import_module("sagitta.live").HEADER.pack(
         magic, version, kind, number, rows, said or columns, type, bulk, flags, top, deadline, 0,

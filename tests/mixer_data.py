@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Captures of gated delta nets for tests, and their rows and states in float64: plain loops over
-sequences, tokens and heads."""
+"""Captures of gated delta nets for tests, with their rows and states.  These are computed in
+float64 by plain loops over sequences, tokens and heads."""
 import h5py
 import numpy as np
 
@@ -15,7 +15,8 @@ def normals(random, *shape, size=1.0):
 
 def make(random, lengths=(5, 1, 0, 9), heads=4, key_heads=2, d=8, dv=8, width=4, slots=None,
          by_column=False, bias=True, pool=0, **facts):
-    """Objects and attributes of a capture; slots: in and out of each sequence."""
+    """The objects and attributes of a capture.  slots: the input and output slot of each
+    sequence."""
     n, c = sum(lengths), 2 * key_heads * d + heads * dv
     objects = {"q_start": starts(lengths),
                "g": -np.abs(normals(random, n, heads, *([d] if by_column else []), size=0.3)),
@@ -54,7 +55,8 @@ def write(path, capture):
 
 
 def tokens(f, facts, s, taps):
-    """q, k, v of a sequence's tokens behind convolution and norm, and the taps that it leaves."""
+    """q, k and v of a sequence's tokens after convolution and norm, and the taps that the sequence
+    leaves."""
     part = slice(f["q_start"][s], f["q_start"][s + 1])
     heads = f["beta"].shape[1]
     if "x" in f:
@@ -79,7 +81,7 @@ def tokens(f, facts, s, taps):
 
 
 def reference(capture):
-    """Rows (N, heads dv), and the pool of states and taps behind all sequences, in float64."""
+    """In float64: rows (N, heads dv), and the pool of states and taps after all sequences."""
     f, facts = capture
     pool, pool_taps = f.get("state/s"), f.get("state/taps")
     after = [None if a is None else a.astype(np.float64) for a in (pool, pool_taps)]

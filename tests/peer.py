@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run a test with a Python that has the packages that it tests: the one of the tests, or
+"""Run a test with a Python that has the packages that the test needs: the Python of the tests, or
 PEER_PYTHON."""
 import importlib
 import os
@@ -9,21 +9,22 @@ from tap import FULL, SOURCE, peer_missing_all, skip_all
 
 PACKAGE = os.path.join(SOURCE, "scripts", "python")
 sys.path.insert(0, PACKAGE)
-sys.dont_write_bytecode = True  # the source tree stays as it is
+sys.dont_write_bytecode = True  # write no bytecode into the source tree
 
 
 def _has(modules):
     try:
         for module in modules:
             importlib.import_module(module)
-    except Exception:  # a package and what it needs may be of versions that do not fit
+    except Exception:  # also errors of packages whose versions do not fit together
         return False
     return True
 
 
 def peer_needed(*modules, missing=peer_missing_all):
-    """Go on if this Python has the modules; else begin again under PEER_PYTHON; else skip all, or
-    fail where peers are wanted.  They are imported here and now: some take ten seconds, once."""
+    """Continue if this Python has the modules.  Otherwise start again under PEER_PYTHON.  If that
+    does not have them either, skip all, or fail if peers are wanted.  The modules are imported
+    here, because some take ten seconds to import, once."""
     if _has(modules):
         return
     peer = os.environ.get("PEER_PYTHON")
@@ -33,12 +34,12 @@ def peer_needed(*modules, missing=peer_missing_all):
 
 
 def _left_out(reason):
-    """What scripts/peers-full.txt names may be missing, unless CHECK_FULL=1 asks for it."""
+    """Packages of scripts/peers-full.txt may be missing, unless CHECK_FULL=1 is set."""
     if FULL:
         peer_missing_all(reason)
     skip_all(f"{reason}, as one of `CHECK_FULL=1 scripts/setup peers` has")
 
 
 def peer_needed_full(*modules):
-    """The same of modules of scripts/peers-full.txt."""
+    """As peer_needed(), for modules of scripts/peers-full.txt."""
     peer_needed(*modules, missing=_left_out)

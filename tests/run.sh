@@ -1,7 +1,7 @@
 #!/bin/sh
-# Run one compiled test: once, or for each rank count of its `RUN: np=` line, with CHECK_FULL=1 for
-# those of its `full=`, as one TAP stream.
-# With an EMULATOR, which is slow and has no MPI launcher, once and as one rank.
+# Run one compiled test, and print one TAP stream.  If the test has a line `RUN: np=`, it is run
+# with each number of ranks of that line; with CHECK_FULL=1, with those of `full=` if there are any.
+# Under an EMULATOR, which is slow and has no MPI launcher, it is run once, as one rank.
 test=$1
 name=$(basename "$test")
 ranks=$(sed -n 's/^ \* RUN: np=\([0-9 ]*\).*/\1/p' "$srcdir/tests/$name.c")
@@ -9,7 +9,7 @@ full=$(sed -n 's/^ \* RUN: .*full=\([0-9 ]*\).*/\1/p' "$srcdir/tests/$name.c")
 if [ -n "$full" ] && [ "${CHECK_FULL:-0}" != 0 ]; then ranks=$full; fi
 [ -z "$EMULATOR" ] || exec $EMULATOR "$test"
 [ -n "$ranks" ] || exec "$test"
-# Builds after the first look at other things than ranks: the most are enough there.
+# Later builds do not test numbers of ranks: there the largest number is enough.
 if [ "${CHECK_FULL:-0}" = 0 ] && { [ -n "$SANITIZED" ] || [ "$CUTS" = few ]; }; then
   ranks=$(echo "$ranks" | awk '{ print $NF }')
 fi

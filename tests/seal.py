@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The hashes of doc/formats.md, computed by h5py and hashlib: check those of a file, or write new
-ones for a file that a test has changed."""
+"""The hashes of doc/formats.md, computed with h5py and hashlib.  Tests check those of a file, or
+write new ones to a file that they have changed."""
 import hashlib
 
 import h5py
@@ -10,7 +10,7 @@ TREE_FROM = 4  # the first format version whose hashes are trees
 
 
 def _entries(f, in_run):
-    """Paths and objects of the file, sorted, in /run or outside."""
+    """Paths and objects of the file, sorted; in_run: those in /run, otherwise those outside."""
     found = {"/": f}
     f.visititems(lambda name, entry: found.update({"/" + name: entry}))
     return [(path, found[path]) for path in sorted(found, key=str.encode)
@@ -34,18 +34,18 @@ def attributes_hash(f, in_run):
 
 
 def _chunks(data):
-    """The bytes of each chunk along the first dimension, the last one as far as it is filled."""
+    """The bytes of each chunk along the first dimension.  The last chunk ends with the data."""
     rows = data.chunks[0] if data.chunks else max(len(data), 1)
     return [data[i:i + rows].tobytes() for i in range(0, len(data), rows)] if data.size else []
 
 
 def leaves_of(data):
-    """The hash of each chunk."""
+    """The hash of each chunk of a dataset."""
     return [hashlib.sha256(b"\0" + chunk).digest() for chunk in _chunks(data)]
 
 
 def root_of(leaves):
-    """RFC 6962, 2.1."""
+    """The root of the tree of RFC 6962, 2.1."""
     if len(leaves) < 2:
         return leaves[0] if leaves else hashlib.sha256().digest()
     half = 1 << (len(leaves) - 1).bit_length() - 1
@@ -53,7 +53,8 @@ def root_of(leaves):
 
 
 def seal_of(data, version):
-    """What a dataset says of itself: its hash, by the attribute's name, and zero_chunks."""
+    """The attributes that a dataset should have: its hash, by the name of the attribute, and
+    zero_chunks."""
     zeros = sum(not chunk.strip(b"\0") and len(chunk) > 0 for chunk in _chunks(data))
     if version < TREE_FROM:
         return {"sha256": hashlib.sha256(b"".join(_chunks(data))).hexdigest(), "zero_chunks": zeros}
@@ -65,19 +66,19 @@ def _is_leaves(name, version):
 
 
 def _sealed(f):
-    """Paths and datasets that have hashes of their own."""
+    """Paths and datasets that have their own hashes."""
     return [(name, data) for in_run in (False, True) for name, data in _entries(f, in_run)
             if isinstance(data, h5py.Dataset) and not _is_leaves(name, f.attrs["format_version"])]
 
 
 def _leaves(data):
-    """What /hashes has of a dataset; None: nothing."""
+    """The entry of a dataset in /hashes; None if it has none."""
     leaves = leaves_of(data)
     return np.frombuffer(b"".join(leaves), "<i8").reshape(-1, 4) if len(leaves) > 1 else None
 
 
 def wrong_seals(path):
-    """Names of what has no hash in a file of ours, or a wrong one."""
+    """Names of objects of a file of ours that have no hash, or a wrong one."""
     with h5py.File(path) as f:
         wrong = [place for in_run, place in ((False, "/"), (True, "/run"))
                  if f[place].attrs.get("attributes_sha256") != attributes_hash(f, in_run).encode()]
@@ -103,7 +104,7 @@ def _put(entry, name, digits):
 
 
 def reseal(f):
-    """Write the hashes of what an open file holds."""
+    """Write the hashes of the contents of an open file."""
     version = f.attrs["format_version"]
     for name, data in _sealed(f):
         if data.shape and data.size < 1 << 24:
@@ -124,7 +125,8 @@ def reseal(f):
 
 
 def older(f, version):
-    """Make an open file one of an older format, as its program wrote it."""
+    """Turn an open file into one of an older format version, as a program of that version wrote
+    it."""
     f.attrs["format_version"] = np.int64(version)
     f.pop("hashes", None)
     for in_run in (False, True):

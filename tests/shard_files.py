@@ -11,7 +11,7 @@ N, P = 5003, 24  # N is no multiple of a sum block, of a block, or of a number o
 
 
 def safetensors(path, tensors, header=None, tail=b"", length=None):
-    """The file by hand: {name: (dtype, array)}; or with a header that is given."""
+    """Write a file of safetensors with {name: (dtype, array)}, or with a given header."""
     at, entries, data = 0, {}, b""
     for name, (dtype, values) in tensors.items():
         entries[name] = {"dtype": dtype, "shape": list(values.shape),
@@ -24,7 +24,7 @@ def safetensors(path, tensors, header=None, tail=b"", length=None):
 
 
 def brain(values):
-    """The bits of bfloat16 values that float32 values are exactly."""
+    """The bits of values that bfloat16 holds exactly."""
     return (values.view("u4") >> 16).astype("u2")
 
 
@@ -42,7 +42,7 @@ def cuts_of(sizes):
 
 
 def shard_write(folder, i, part):
-    """One shard, in a format of its own; its name as --rows has it."""
+    """Write one shard, in one of the formats.  Returns its name for --rows."""
     kind = i % 6
     path = f"{folder}/s{i:03d}"
     if kind == 0:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# For tests of Slurm: two nodes on this machine, and checks that print TAP.  A test sources it.
-# Everything lives in one temporary folder, and what was started is stopped by its process id.
+# For tests of Slurm, which source this file: starts two nodes on this machine, and has checks that
+# print TAP.  All files are in one temporary folder.  Processes that it started are ended by their
+# ids.
 PATH=$PATH:/usr/sbin:/sbin
 source=$(cd "${srcdir:-.}" && pwd)
 sagitta=${builddir:-.}/sagitta
@@ -46,8 +47,9 @@ configure()
   host=$(hostname -s)
   mkdir "$home/state" "$home/s1" "$home/s2"
   (umask 077 && head -c 1024 /dev/urandom > "$home/munge.key")
-  echo 'CgroupPlugin=cgroup/v1' > "$home/cgroup.conf" # else slurmd wants a cgroup file system
-  # Jobs that begin and end together are in each other's way in one folder of Open MPI's sessions.
+  echo 'CgroupPlugin=cgroup/v1' > "$home/cgroup.conf" # otherwise slurmd needs a cgroup file system
+  # Jobs that begin and end at the same time disturb each other in one folder of Open MPI's
+  # sessions.
   cat > "$home/prolog" << END
 #!/bin/sh
 echo "export OMPI_MCA_orte_tmpdir_base=$home/mpi-\$SLURM_JOB_ID"
@@ -88,7 +90,7 @@ spawn() # NAME COMMAND...
   pids="$! $pids"
 }
 
-wait_for() # SECONDS COMMAND...: 0 when the command succeeds in time
+wait_for() # SECONDS COMMAND...: returns 0 if the command succeeds in time
 {
   tries=$(($1 * 4))
   shift

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small data of every kind for tests/soak_faults, the commands that read them, and what these
-commands give without a fault.
+"""Small data of every kind for tests/soak_faults, the commands that read them, and the results of
+these commands without a fault.
 
-Everything is made twice, a and b, from other numbers and with the same names, shapes and layouts:
-b serves as the older version of a, or as the other job's data."""
+Everything is made twice, as a and b, from different numbers, but with the same names, shapes and
+layouts.  b serves as an older version of a, or as the data of another job."""
 import hashlib
 import os
 import re
@@ -16,7 +16,7 @@ import numpy as np
 
 JOB = " --quiet --output out"
 COMMANDS = {
-    # name: words, results, and where a step may end earlier the command that ends there
+    # name: words, results, and commands that give the results of its earlier steps
     "synth": ("synth --n-rows 60 --atoms 12 --columns 16 --top-s 3 --start-cosine 0.8",
               "rows.h5 dictionary.h5 start.h5"),
     "synth-world": ("synth --kind world --n-rows 80 --atoms 24 --columns 12",
@@ -96,7 +96,7 @@ COMMANDS = {
     "terminal-frames": ("terminal --rows in/rows2.h5 --dictionary in/start2.h5 --supports "
                         "in/supports2.h5 --directions 1 --cross 4 --threads 1", "terminal.h5"),
 }
-SHOWN = "terminal.h5", "solutions.h5", "refitted.h5"  # what only verify, inspect and diff read
+SHOWN = "terminal.h5", "solutions.h5", "refitted.h5"  # only verify, inspect and diff read them
 FOREIGN = ("rows.npy", "atoms.npy", "plain.h5", "real.h5", "atoms-real.h5", "capture.h5",
            "prompts.h5", "eye.npy")  # without checksums
 
@@ -106,12 +106,12 @@ class Command:
         self.name, self.words, self.results = name, (words + JOB).split(), results.split()
         self.inputs = sorted(set(re.findall(r"\bin/(\S+)", words)))
         self.steps = steps.split()
-        # compare takes how many rows have an atom from the supports beside its dictionary.
+        # compare takes the number of rows of each atom from the supports beside its dictionary.
         self.beside = ["supports.h5"] if name == "compare" else []
 
 
 class Data:
-    """folder/a and folder/b: input files, and in done/COMMAND what each command gives."""
+    """folder/a and folder/b have input files, and in done/COMMAND the results of each command."""
 
     def __init__(self, folder, program, environment):
         self.folder, self.program, self.environment = folder, program, environment
@@ -197,7 +197,7 @@ class Data:
                   "--output in/captured.h5", here)
 
     def run(self, version, name):
-        """The command's results without a fault, kept in done/."""
+        """Run a command without a fault.  Its results are kept in done/."""
         here, command = os.path.join(self.folder, version), self.commands[name]
         if (version, name) in self.expected:
             return
@@ -207,7 +207,8 @@ class Data:
         self.expected[version, name] = results_of(f"{here}/done/{name}", command.results)
 
     def states(self, version, name):
-        """Contents that each result may have while the command runs: of its steps, and its own."""
+        """The contents that each result may have while the command runs: those after its steps, and
+        the last ones."""
         command = self.commands[name]
         return [self.expected[version, step] for step in (*command.steps, name)]
 
@@ -233,7 +234,7 @@ def bytes_of(value):
 
 
 def contents_read(path):
-    """contents_of() in this process."""
+    """As contents_of(), in this process."""
     if not os.path.lexists(path):
         return None
     if not path.endswith(".h5"):
@@ -244,25 +245,25 @@ def contents_read(path):
     def visit(name, item):
         found[name] = bytes_of(item[()]) if isinstance(item, h5py.Dataset) else "group"
         for key, value in item.attrs.items():
-            if key != "attributes_sha256":  # verify's matter alone
+            if key != "attributes_sha256":  # only verify checks them
                 found[f"{name}@{key}"] = bytes_of(value)
     try:
         with h5py.File(path) as f:
             visit("", f)
             for top in f:
-                if top != "run":  # not even looked at
+                if top != "run":  # /run is not read
                     visit(top, f[top])
                     if isinstance(f[top], h5py.Group):
                         f[top].visititems(lambda name, item, at=top: visit(f"{at}/{name}", item))
-    except Exception as error:  # whatever HDF5 says of a file that is not whole
+    except Exception as error:  # any error of HDF5 for a damaged file
         return {"unreadable": str(error)[:80]}
     return found
 
 
 def contents_of(path):
-    """{object or attribute: what it holds} outside /run, or None where there is no such file; of
-    another file than HDF5 its bytes.  In a process of its own: HDF5 may not survive a damaged
-    file, or never come back."""
+    """{object or attribute: contents} outside /run; the bytes of a file that is not HDF5; None if
+    there is no file.  It runs in a separate process, because HDF5 may crash or hang on a damaged
+    file."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -283,7 +284,7 @@ def results_of(folder, names):
 
 
 def difference(one, two):
-    """The first thing in which two contents differ, in words."""
+    """The first difference of two contents, in words."""
     if one is None or two is None:
         return "one is missing"
     for content in one, two:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Faults of disks and places, for tests/soak_faults: calls that fail or never return, full disks,
-limits, inputs that change while they are read, places where something else is."""
+limits, inputs that change while they are read, and places where something else already is."""
 import os
 import re
 import resource
@@ -15,7 +15,7 @@ FAULTS = "open", "read", "read", "write", "write", "fsync", "rename", "own-memor
 
 
 def disk(t):
-    """One call fails, or all from there on."""
+    """One call fails, or that call and all later ones."""
     command, fault = any_command(t), t.random.choice(FAULTS)
     words, before = begin(t, command)
     names = [*command.inputs, ".tmp"] if fault in ("open", "read") else ["", ".tmp"]
@@ -32,7 +32,7 @@ def disk(t):
 
 
 def is_of_mpi(t, done):
-    """Did setenv() fail, so that MPI could not begin, and ended the program?"""
+    """Did setenv() fail, so that MPI could not begin and ended the program?"""
     is_so = bool(done.code) and "in MPI_Init" in done.text
     if is_so:
         t.find(REFUSED, "MPI has no memory")
@@ -40,8 +40,9 @@ def is_of_mpi(t, done):
 
 
 def is_aborted(done):
-    """A rank failed alone, says so, and had mpirun kill the others, which may not say it: 'Data
-    unpack would read past end of buffer' is all that Open MPI 4.1 prints then on a busy machine."""
+    """Has one rank alone failed, printed its message, and had mpirun kill the other ranks?  These
+    may print no message of theirs: on a busy machine Open MPI 4.1 then prints only 'Data unpack
+    would read past end of buffer'."""
     return re.search(r"^rank \d+: sagitta", done.text, re.M) is not None
 
 
@@ -53,7 +54,7 @@ def memory(t):
     n = 1 + int(t.random.random() * t.count(command, "own-all", "", command.words))
     fault = dict(FAULT=f"own-all:{n}", FAULT_OF="")
     t.say(f"{command.name}: allocation {n} fails, ranks {ranks}")
-    if ranks:  # mpirun itself is not to be preloaded
+    if ranks:  # mpirun itself must not have the library
         fault.update(LD_PRELOAD=t.options.fault, FAULT_RANK=str(t.random.randrange(ranks)))
         launch = ["-n", str(ranks), *(w for k, v in fault.items() for w in ("-x", f"{k}={v}")),
                   t.options.sagitta, *words]
@@ -100,7 +101,7 @@ def change_bytes(t, path, other):
 
 
 def change_all(t, path, other):
-    """Another file's bytes, into the same file."""
+    """Write another file's bytes into the same file."""
     with open(other, "rb") as f, open(path, "r+b") as g:
         content = f.read()
         half = t.random.choice((0, len(content) // 2))
@@ -132,7 +133,7 @@ CHANGES = (change_cut, change_cut, change_bytes, change_all, change_all, change_
 
 def change(t):
     """An input changes between two calls for it, or at some moment."""
-    large = [("encode-many", "many.h5"), ("seed-many", "many.h5")]  # several reads of the rows
+    large = [("encode-many", "many.h5"), ("seed-many", "many.h5")]  # several reads for the rows
     name, file = t.random.choice([(c.name, f) for c in t.data.commands.values() for f in c.inputs]
                                  if t.random.random() < 0.5 else large)
     change_file(t, t.data.commands[name], file)
@@ -162,8 +163,8 @@ def change_file(t, command, name):
 
 
 def judge_change(t, command, done, before):
-    """A result is of the input before, or of the input after."""
-    if done.code != 0:  # fit publishes after each sweep, while its input is what it was
+    """A result must be that of the input before the change, or of the input after it."""
+    if done.code != 0:  # fit publishes after each sweep, also before the change
         is_fit = command.name.startswith("fit")
         return t.judge(command, done, t.data.states("a", command.name) if is_fit else [], before)
     now = results_of(t.at("out"), command.results)
@@ -181,7 +182,7 @@ def judge_change(t, command, done, before):
 # Limits.
 
 def full(t):
-    """A disk, a limit of file size or of the stack that is too small."""
+    """A disk, a limit of file size, or a limit of the stack is too small."""
     command = any_command(t)
     words, before = begin(t, command)
     way = t.random.choice(("disk", "size", "size", "stack", "omp"))
@@ -190,7 +191,7 @@ def full(t):
     most = sum(os.path.getsize(file) for file in files if os.path.exists(file))
     room = int(t.random.uniform(0, 1.4) * most)
     if way == "size":
-        room = max(room, 2000)  # what the job says is in a file, which the limit must not cut
+        room = max(room, 2000)  # the messages go to a file, which the limit must not cut
     t.say(f"{command.name}: {way}" + f" {room}" * (way in ("disk", "size")))
     if way == "disk":
         done = small_disk(t, words, room)
@@ -204,7 +205,7 @@ def full(t):
 
 
 def small_stack(t, words):
-    """With a limit of the stack, which the program may raise or not."""
+    """Run with a limit of the stack, which the program may or may not raise."""
     least, most = t.random.choice(stacks_of(t)) << 10, resource.getrlimit(resource.RLIMIT_STACK)[1]
     if t.random.random() < 0.5:
         most = least
@@ -213,8 +214,8 @@ def small_stack(t, words):
 
 
 def stacks_of(t):
-    """KiB of stacks with which the program, and what it is linked with, begins: the loader and
-    libraries of GPUs may need more than the program can look at."""
+    """Limits of the stack, in KiB, with which the program can start.  The loader and the libraries
+    of GPUs may need more before the program can check anything."""
     if not hasattr(t.data, "stacks"):
         t.data.stacks = [kib for kib in (64, 128, 512, 4096) if not t.run(
             ["--version"], limits=lambda kib=kib: resource.setrlimit(
@@ -223,7 +224,7 @@ def stacks_of(t):
 
 
 def small_disk(t, words, room):
-    """out/ on a disk of so many bytes, and then what it held."""
+    """Run with out/ on a disk with this room in bytes.  Afterwards out/ has what the disk held."""
     script = """mv out old 2> /dev/null; mkdir out
         mount -t tmpfs -o size=$0 none out || exit 200
         if test -d old; then cp -p old/* out || exit 201; fi
@@ -237,7 +238,7 @@ def small_disk(t, words, room):
 # Places.
 
 def place(t):
-    """Something else is where a command writes, or it is told to write where an input is."""
+    """Something else is at a place where a command writes, or --output names an input."""
     way = t.random.choice(sorted(PLACES))
     t.say(way)
     PLACES[way](t)
@@ -249,7 +250,7 @@ def finish(t, command, words, before=None):
 
 
 def link_at(t):
-    """A link at the name of a temporary file, a log or a deck, to a file of someone's."""
+    """A temporary file, a log or a deck has the name of a link to someone's file."""
     command = any_command(t)
     t.take(command)
     os.makedirs(t.at("out"))
@@ -262,13 +263,13 @@ def link_at(t):
     t.guard(f"out/{name}")
     t.say(f"{command.name}: {name} is a link")
     done = t.run(command.words)
-    if name in ("run.log", "used.in"):  # the link is replaced
+    if name in ("run.log", "used.in"):  # the command replaces the link
         del t.placed[f"out/{name}"]
     t.judge(command, done, t.data.states("a", command.name))
 
 
 def named_tmp(t):
-    """An input that has the name of a temporary file survives a failure."""
+    """An input with the name of a temporary file survives a failure."""
     command = t.data.commands[t.random.choice(("encode", "route", "assemble", "refit"))]
     t.take(command)
     result = command.results[-1]
@@ -282,7 +283,7 @@ def named_tmp(t):
 
 
 def dump_at(t):
-    """--dump-artifact names an input, a result, a log, or what exists."""
+    """--dump-artifact names an input, a result, a log, or a file that exists."""
     command = t.data.commands["terminal-dump"]
     t.take(command)
     where = t.random.choice((*(f"in/{n}" for n in command.inputs), "out/terminal.h5",
@@ -305,7 +306,7 @@ def dump_at(t):
 
 
 def output_input(t):
-    """--output names an input, by its name or by a link of either kind."""
+    """--output names an input, directly or through a link of either kind."""
     command = t.data.commands[t.random.choice(("encode", "seed", "color", "solve", "refit"))]
     t.take(command)
     name = t.random.choice(command.inputs)
@@ -327,7 +328,7 @@ def output_input(t):
 
 
 def odd_place(t):
-    """A file, a folder, a device or nothing where the results should go."""
+    """A file, a folder, a device or nothing is where the results should go."""
     command = t.data.commands[t.random.choice(("encode", "color", "seed", "terminal"))]
     t.take(command)
     way = t.random.choice(("file", "folder", "missing", "device", "fifo", "dangling"))

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults in files, for tests/soak_faults: flipped bits, cut files, zeroed ranges, holes, blocks
-that were swapped or come from an older version; in every kind of file, for each of its readers."""
+"""Faults in files, for tests/soak_faults: flipped bits, cut files, zeroed ranges, holes, and blocks
+that are swapped or come from an older version.  Every kind of file gets them, for each of its
+readers."""
 import os
 
 from soak_data import FOREIGN, SHOWN, contents_of, difference
 from soak_try import HARMLESS, REFUSED, UNDETECTABLE, VERIFY, WRONG
 
-# Their hashes are compared by verify alone (doc/formats.md): chunks with sound checksums pass.
+# Only verify compares their hashes (doc/formats.md): chunks with right checksums pass.
 HASHED_BY_VERIFY = ("in/rows.h5", "in/rows2.h5", "in/many.h5", "in/held.h5", "in/systems.h5",
                     "in/mixed.h5")
-RESUMED = "dictionary.h5", "supports.h5"  # of an earlier refit, which resume reads
+RESUMED = "dictionary.h5", "supports.h5"  # files of an earlier refit, which --resume reads
 
 
 def reads(data, foreign):
-    """(command, file) of every input, and (None, file) of files that no command computes from."""
+    """(command, file) for every input, and (None, file) for files that no command computes from."""
     pairs = [(command, f"in/{name}") for command in data.commands.values()
              for name in command.inputs if (name in FOREIGN) == foreign]
     if not foreign:
@@ -23,7 +24,7 @@ def reads(data, foreign):
 
 
 def some_range(t, size, chunks):
-    """A whole chunk, a block of the disk, or a few bytes: first byte and length."""
+    """The first byte and the length of a whole chunk, of a block of the disk, or of a few bytes."""
     way = t.random.choice(("chunk", "block", "bytes"))
     if way == "chunk" and chunks:
         return t.random.choice(chunks)
@@ -36,7 +37,7 @@ def some_range(t, size, chunks):
 
 def flip(t, content, chunks, older):
     for _ in range(t.random.choice((1, 1, 1, 2, 3))):
-        # Half of them where the metadata are, which have no checksum.
+        # Half of the flips are in metadata, which have no checksum.
         at = t.random.randrange(len(content) if t.random.random() < 0.5 else
                                 min(len(content), 4096))
         bit = t.random.randrange(8)
@@ -60,7 +61,7 @@ def zero(t, content, chunks, older):
 
 
 def swap(t, content, chunks, older):
-    """Two chunks of one size, or two blocks."""
+    """Swap two chunks of one size, or two blocks."""
     pairs = [(one, two) for one in chunks for two in chunks if one < two and one[1] == two[1]]
     if pairs and t.random.random() < 0.5:
         (one, length), (two, _) = t.random.choice(pairs)
@@ -75,7 +76,7 @@ def swap(t, content, chunks, older):
 
 
 def stale(t, content, chunks, older):
-    """A write that was lost: what the older version has there."""
+    """Undo a write: a range gets the bytes of the older version."""
     at, length = some_range(t, min(len(content), len(older)), chunks)
     piece = older[at:at + length][:len(content) - at]
     content[at:at + len(piece)] = piece
@@ -86,7 +87,7 @@ DAMAGES = {"flip": flip, "cut": cut, "zero": zero, "swap": swap, "stale": stale}
 
 
 def write_holes(path, content):
-    """The same bytes, with holes for blocks of zeros."""
+    """Write the same bytes, with holes instead of blocks of zeros."""
     with open(path, "wb") as f:
         for at in range(0, len(content), 4096):
             block = content[at:at + 4096]
@@ -97,7 +98,7 @@ def write_holes(path, content):
 
 
 def damage(t, kind, name, source):
-    """Damage the file, and tell whether its bytes changed."""
+    """Damage the file.  Returns whether its bytes changed."""
     with open(t.data.at("a", source), "rb") as f:
         sound = f.read()
     with open(t.data.at("b", source), "rb") as f:
@@ -126,7 +127,7 @@ def file_fault(t, kind, foreign=False):
     os.makedirs(os.path.dirname(t.at(name)), exist_ok=True)
     changed = damage(t, kind, name, source)
     if resumed:
-        del t.placed[name]  # it is replaced when the run succeeds
+        del t.placed[name]  # a run that succeeds replaces it
         before[os.path.basename(name)] = contents_of(t.at(name))
     sound = contents_of(t.data.at("a", source)) if name.endswith(".h5") else None
     read = contents_of(t.at(name)) if name.endswith(".h5") else None
@@ -146,12 +147,13 @@ def file_fault(t, kind, foreign=False):
 
 
 def judge_other(t, command, outcome):
-    """The command may take values for what they are; the outcome if it did."""
+    """The command may have used wrong values, if its results are complete.  Returns HARMLESS if the
+    results are right, otherwise `outcome`."""
     now = {name: contents_of(t.at(f"out/{name}")) for name in command.results}
     t.check_placed()
     t.check_litter(command.results)
     for name, content in now.items():
-        if name == "state.h5" and content is None:  # where the last sweep was the best
+        if name == "state.h5" and content is None:  # the last sweep was the best one
             continue
         if content is None or "unreadable" in content:
             t.find(WRONG, f"exit 0, and {name} is not there or not whole")
@@ -159,7 +161,7 @@ def judge_other(t, command, outcome):
 
 
 def show_file(t, name, source, sound, read, changed):
-    """verify on the damaged file, and inspect or diff; the exit code of verify."""
+    """Run verify on the damaged file, and inspect or diff.  Returns the exit code of verify."""
     verify = t.show(["verify", name])
     if verify.code == 0 and read != sound:
         t.find(WRONG, f"verify passes {name}, which has other contents: {difference(sound, read)}")

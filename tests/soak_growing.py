@@ -1,32 +1,34 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hundreds of acts on results that grow in a file of their own, in one piece and by ranges
-(--join, merge), and what became of them: never wrong, never hung, nothing lost that was recorded.
+"""Random acts on results that grow in a file of their own, whole or by ranges (--join, merge).
+After each act it checks that nothing is wrong or hung, and that nothing recorded is lost.
 
   tests/soak_growing.py --tries 500 --seed 1       all kinds, in the shares of SHARES
-  tests/soak_growing.py --only power --tries 50    one kind, and what ends a result
+  tests/soak_growing.py --only power --tries 50    one kind, and acts that complete a result
   tests/soak_growing.py --seed 1 --life 17         all acts on one result again
 
-A life is one result from nothing to its end.  Each act runs one or two jobs on other ranks than the
-act before.  Moments follow from the seed where they are calls, else the clock decides.
+A life is the time of one result, from nothing to its end.  Each act runs one or two jobs, on
+another number of ranks than the act before.  If an act happens at a call of a function, the seed
+determines the call.  Acts at other moments depend on the clock.
   kill   SIGKILL of one rank, of all, or of the launcher, at a moment or at a call for a file
-  power  what was not synced is lost (tests/forget.c), at a moment or at a call
+  power  data that were not synced are lost (tests/forget.c), at a moment or at a call
   stop   SIGUSR1 or a file STOP at a moment: the job ends within the seconds that it says
-  full   no space is left from some write on, or a sync fails, or a write is lost
+  full   from some write on no space is left, or a sync fails, or a write is lost
   disk   the folder is on a disk of some size
-  two    two jobs at once: the same, one of other options, one whose rows overlap, merge
-  copy   a copy of the folder takes its place; it may be taken while a job is at work
-  clock  the wall clock is a day behind or ahead, files have other times
+  two    two jobs at once: equal, with other options, with rows that overlap, or a merge
+  copy   a copy of the folder replaces it; the copy may be made while a job runs
+  clock  the wall clock is a day late or early, and files have other times
   locks  the file system has no locks (ENOLCK)
-  pages  it writes back whole pages of 64 KiB (tests/whole_pages.c)
+  pages  the file system writes back whole pages of 64 KiB (tests/whole_pages.c)
   ranks  nothing else happens
-After each act:
+After each act it counts:
   wrong  exit 0 without the result, a result whose bytes are not those of one run, a code that is
          not documented for the act, a file left behind
-  hung   not ended within --patience seconds
-  lost   rows of a valid record before the act that are in none after it, nor in the result
-Ends with a table, and with exit code 1 where something was wrong, hung or lost.  Needs h5py, numpy
-and, for disk, the right to mount.  A short run is tests/test_soak_growing.py."""
+  hung   a job that did not end within --patience seconds
+  lost   rows that a valid record had before the act, and that neither a record nor the result has
+         after it
+It ends with a table, and with exit code 1 if something was wrong, hung or lost.  Needs h5py, numpy
+and, for disk, the right to mount.  tests/test_soak_growing.py is a short run."""
 import argparse
 import collections
 import glob
@@ -62,7 +64,7 @@ PAGE = 1 << 16
 FORGET = os.path.join(os.path.dirname(FAULTS), "forget.so")
 PAGES = os.path.join(os.path.dirname(FAULTS), "whole_pages.so")
 CUT = 40  # the signal of tests/forget.c
-LONGEST = 12  # acts of a life; then it is ended
+LONGEST = 12  # most acts of a life; then no more faults happen
 SETTINGS = {"plain": ("encode",), "route": ("route",), "center": ("encode", "--center"),
             "rounds": ("encode", "--rounds", 2, "--rho", 0.3),
             "frames": ("encode", "--dictionary", "FRAMES"),
@@ -71,7 +73,7 @@ SETTINGS = {"plain": ("encode",), "route": ("route",), "center": ("encode", "--c
 
 
 class Data:
-    """Rows, dictionaries, and the results of one run."""
+    """Rows, dictionaries, and the results of uninterrupted runs."""
 
     def __init__(self, folder, patience):
         self.folder, self.patience, self.wholes = folder, patience, {}
@@ -83,12 +85,12 @@ class Data:
                   f"{folder}/d.h5")
         self.must("synth", "--n-rows", 10, "--columns", P, "--atoms", 12, "--frame", 3, "--output",
                   f"{folder}/frames")
-        self.took = {"whole": 1, "range": 1, "merge": 1}  # seconds of a job's work
+        self.took = {"whole": 1, "range": 1, "merge": 1}  # seconds that a job works
         self.may_mount = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"],
                                         stderr=subprocess.DEVNULL).returncode == 0
 
     def measure(self, options):
-        """How long jobs work, as this machine is now."""
+        """Measure how long jobs work on this machine now."""
         life = Life(self, options, -1)
         for work in life.whole_work(), life.range_work(0, N):
             job = life.start(work, 2)
@@ -135,7 +137,7 @@ def kind_of(path):
 
 
 def rows_hash(path):
-    """Of all bytes from the first chunk of rows on, which are those of any run."""
+    """The hash of all bytes from the first chunk of rows on.  They are equal in all runs."""
     with h5py.File(path) as f:
         base = min(d.id.get_chunk_info(0).byte_offset for d in f["supports"].values())
     with open(path, "rb") as f:
@@ -144,7 +146,7 @@ def rows_hash(path):
 
 
 def journal_rows(path):
-    """Of the last record of a journal that is whole; 0: there is none."""
+    """The rows of the last valid record of a journal; 0 if there is none."""
     with open(path, "rb") as f:
         data = f.read()
     if len(data) < PAGE:
@@ -179,7 +181,7 @@ def part_rows(path):
 
 
 class Work:
-    """One job that may be run: its words, of which kind it is, and its file's lock."""
+    """A job that may be run: its kind, its words, and the lock of its file."""
 
     def __init__(self, kind, words, lock, journal=None):
         self.kind, self.words, self.lock, self.journal = kind, words, lock, journal
@@ -195,11 +197,11 @@ class Life:
         self.joins = self.draw.random() < 0.5
         self.setting = self.draw.choice(sorted(SETTINGS))
         self.result = f"{self.out}/{'supports' if self.joins else 'x'}.h5"
-        self.rows = None  # a copy of its own
+        self.rows = None  # its own copy of the rows
         at = sorted(self.draw.sample(range(1, N // BLOCK + 1), self.draw.randrange(1, 5)))
         self.cut = [0, *(BLOCK * i for i in at), N]
         self.ranks = -1
-        self.is_torn = False  # a copy that was taken at work: it may be refused
+        self.is_torn = False  # a copy that was made while a job ran may be refused
         self.over, self.acts, self.did, self.bad, self.counts = False, 0, [], [], \
             collections.Counter()
         os.makedirs(self.out)
@@ -215,7 +217,7 @@ class Life:
     # What there is.
 
     def recorded(self):
-        """{journal: rows}, and of a part."""
+        """{journal: rows that it has recorded}, and those of a part."""
         found = {}
         for path in glob.glob(f"{self.out}/*.journal"):
             found[os.path.basename(path)] = journal_rows(path)
@@ -266,7 +268,7 @@ class Life:
         return self.merge_work()
 
     def ranks_choose(self, work, most=4):
-        """Others than before."""
+        """Choose another number of ranks than before."""
         of = [r for r in ((0, 1, 2, 3) if work.kind != "whole" else (1, 2, 2, 3, 3, 4))
               if r != self.ranks and r <= most]
         self.counts["others"] += self.ranks >= 0
@@ -295,7 +297,7 @@ class Life:
         return job_ranks(job) if job.count else [job.pid]
 
     def works(self, job, work):
-        """Wait until it has begun with its file."""
+        """Wait until the job has begun to use its file."""
         wait_until(lambda: os.path.exists(work.lock) or job.poll() is not None)
         job.works = time.time()
 
@@ -303,8 +305,8 @@ class Life:
         time.sleep(self.draw.uniform(0, self.draw.choice((0.2, 1))) * self.data.took[work.kind])
 
     def end(self, job, pids=()):
-        """(code, text); it has ended when its ranks have, which outlive a launcher that is killed.
-        What is left after that is killed."""
+        """Wait for a job, and for its ranks, which may outlive a launcher that is killed.  Ranks
+        that do not end are killed.  Returns (code, text)."""
         pids = pids or self.pids(job)
         code, text = job_end(job, self.data.patience)
         begun = time.time()
@@ -322,12 +324,12 @@ class Life:
     # Judging.
 
     def judge(self, before, work, code, text, allowed, is_alone=True):
-        """What is there after an act."""
+        """Check the files after an act."""
         if code is None:
             return self.find("hung", text)
         if self.is_torn:
             allowed = {*allowed, 65, 73, 74}
-        if work.is_early and is_alone:  # merge, which says what is missing
+        if work.is_early and is_alone:  # merge is too early, and names what is missing
             allowed = {*allowed, 65} - {0}
         if code not in allowed or code in (139, 134, 135, 136):
             self.find("wrong", f"exit {code}, not {sorted(allowed)}: {text}")
@@ -357,7 +359,7 @@ class Life:
         self.over = True
 
     def result_check(self, code, work, text):
-        """Is the result there?  Then it is that of one run."""
+        """Is there a result?  If so, it must be that of one run."""
         there = os.path.exists(self.result)
         if there:
             try:
@@ -555,7 +557,7 @@ class Life:
         self.litter_check(False)
 
     def overlap_drop(self, work):
-        """What it recorded, if it came first, is given up: other ranges have these rows."""
+        """Remove what the job recorded, if it came first: other ranges have these rows."""
         for path in glob.glob(f"{self.out}/*.{work.journal[0]}-{work.journal[1]}.journal"):
             os.remove(path)
 
@@ -596,8 +598,8 @@ class Life:
         self.counts["copies"] += 1
 
     def copied_check(self):
-        """A result in the copy: it was whole in the folder, or was being sealed there, when it had
-        another name.  A part, or a result with journals beside it, goes on."""
+        """Check a result in the copy.  It was complete in the folder, or was completed there under
+        another name.  A part, or a result with journals beside it, is continued."""
         try:
             is_whole = kind_of(self.result) != "part"
         except OSError:
@@ -647,7 +649,7 @@ class Life:
         self.litter_check(False)
 
     def act(self):
-        """One, of a kind that is drawn; returns its kind."""
+        """One act of a random kind.  Returns its kind."""
         kinds = [k for k in SHARES if self.data.may_mount or k != "disk"]
         kind = self.draw.choices(kinds, [SHARES[k] for k in kinds])[0]
         if self.options.only and kind != "ranks":
@@ -681,7 +683,7 @@ def kill(pid, number):
 
 
 class Soak:
-    """So many acts; counts of what became of them."""
+    """Runs acts, and counts their outcomes."""
 
     def __init__(self, options):
         self.options, self.kinds = options, collections.Counter()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults of jobs, for tests/soak_faults: signals to one, some and all ranks and to mpirun at any
-moment, two jobs at one place, ranks that were told different things, resumed runs."""
+"""Faults of jobs, for tests/soak_faults: signals to one, some or all ranks or to mpirun at any
+moment, two jobs at one place, ranks with different options, and resumed runs."""
 import os
 import re
 import shutil
@@ -10,12 +10,12 @@ import time
 from soak_data import contents_of, results_of
 from soak_try import HARMLESS, HUNG, REFUSED, WRONG, changed, members, send
 
-# Asked to stop, they leave a part, or the state of a step, from which --resume goes on.
+# If they are asked to stop, they leave a part, or the state of a step.  --resume continues from it.
 PARTS = "encode", "route", "assemble", "solve", "train"
 STOPPING = "fit", "refit", *PARTS  # they end with 75
 ENDING = signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1
-SERIAL = "pack",  # commands of one process
-STEADY = 2.0  # seconds beyond the deadline that are promised
+SERIAL = "pack",  # commands that run in one process only
+STEADY = 2.0  # seconds after the deadline within which a job must end
 
 
 def any_command(t, *but):
@@ -24,8 +24,8 @@ def any_command(t, *but):
 
 
 def begin(t, command):
-    """Inputs, and half of the time an earlier result that --force replaces; words, and the state
-    before."""
+    """Place the inputs, and half of the time an earlier result, which --force replaces.  Returns
+    the words, and the state before."""
     t.take(command)
     if t.random.random() < 0.5:
         return command.words, None
@@ -34,12 +34,12 @@ def begin(t, command):
 
 
 def moment(t, command, ranks):
-    """Seconds from the start of a job to somewhere in its life, its end included."""
+    """Seconds from the start of a job to a random moment of its life, or shortly after it."""
     return t.random.uniform(0, 1.2) * max(t.data.seconds[command.name, ranks], 0.05)
 
 
 def kill(t):
-    """One process is ended by a signal, at some moment or at some call for a file."""
+    """A signal ends one process, at some moment or at some call for a file."""
     command, number = any_command(t), t.random.choice(ENDING)
     words, before = begin(t, command)
     killed = number == signal.SIGKILL
@@ -76,7 +76,7 @@ def choose_ranks(t, pids):
 
 
 def rank_names(t):
-    """As the kernel has them, cut to 15 characters."""
+    """The names of ranks in the kernel, which cuts them to 15 characters."""
     return {os.path.basename(t.options.sagitta)[:15]}
 
 
@@ -86,7 +86,7 @@ def rank_pids(t, job):
 
 
 def ranks(t):
-    """Of a job of several ranks some are killed or stopped, or mpirun is."""
+    """In a job of several ranks, some ranks or mpirun are killed or stopped."""
     command, count = any_command(t, *SERIAL), t.random.choice((1, 2, 2, 3))
     words, before = begin(t, command)
     deadline = t.random.choice((1, 2))
@@ -101,8 +101,8 @@ def ranks(t):
 
 
 def rank_at_call(t, command, count, words, deadline):
-    """One rank is stopped where MPI begins or ends, or struck at some call for a file."""
-    count = max(count, 2)  # one that is stopped alone cannot end itself
+    """One rank is stopped where MPI begins or ends, or gets a signal at some call for a file."""
+    count = max(count, 2)  # a rank that is stopped cannot end itself if it is the only one
     rank, way = t.random.randrange(count), t.random.choice(
         ("stop-init", "stop-dup", "stop-finalize", "signal", "signal", "signal"))
     n = 1 + int(t.random.random() * t.count(command, "signal", "", command.words))
@@ -147,7 +147,8 @@ def ranks_at_moment(t, command, count, words, deadline):
 
 
 def wait_for_others(t, job, stopped, deadline, whom):
-    """What was stopped can do nothing; the others end within the deadline.  Then all go on."""
+    """Stopped processes can do nothing.  The other ranks must end within the deadline.  Then the
+    stopped ones continue."""
     begun, limit = time.monotonic(), deadline + STEADY + t.options.patience
     others = set(rank_pids(t, job)) - set(stopped)
     if not others:
@@ -158,7 +159,7 @@ def wait_for_others(t, job, stopped, deadline, whom):
             send(others, signal.SIGKILL)
         time.sleep(0.02)
     t.longest = max(t.longest, time.monotonic() - begun)
-    if whom == "ranks" and others:  # mpirun is there to end those that are stopped
+    if whom == "ranks" and others:  # mpirun still runs, and ends those that are stopped
         while members(job.pid).keys() & set(stopped) and time.monotonic() - begun < limit:
             time.sleep(0.02)
     send(stopped, signal.SIGCONT)
@@ -166,13 +167,13 @@ def wait_for_others(t, job, stopped, deadline, whom):
 
 # Two jobs at one place.
 
-PAIRS = (  # commands whose results have one name, and differ
+PAIRS = (  # pairs of commands that write to one place
     ("encode", "encode-mean"), ("encode", "route"), ("encode", "refit"), ("assemble", "solve"),
     ("encode", "encode"), ("refit", "seed"), ("terminal", "terminal-slq"))
 
 
 def spellings(t, result):
-    """Words for one place."""
+    """Several ways to write one place."""
     os.makedirs(t.at("out"))
     os.symlink("out", t.at("link"))
     return ["out", "out/", "./out", "link", "link/../out", t.at("out"), f"out/{result}",
@@ -180,7 +181,8 @@ def spellings(t, result):
 
 
 def pair(t):
-    """Two jobs write to one place at about one time; one may be refused, none is spoilt."""
+    """Two jobs write to one place at about the same time.  One may be refused; no result may be
+    damaged."""
     one, two = (t.data.commands[name] for name in t.random.choice(PAIRS))
     shared = [name for name in one.results if name in two.results]
     places = spellings(t, shared[0] if shared else "x.h5")
@@ -222,9 +224,9 @@ def judge_pair(t, commands, versions, ends, forced):
     t.find(HARMLESS if len(done) == 2 else REFUSED, " / ".join(e.told() for e in ends if e.code))
 
 
-# Ranks that were told different things.
+# Ranks with different options or inputs.
 
-OTHER = {  # command: words that one rank alone gets
+OTHER = {  # command: words that only one rank gets
     "encode": ("--top-s 2", "--rounds 2", "--rho 0.5", "--center", "--block 16", "--tile 4",
                "--normalize", "--threads 2", "--filter on", "--force", "--dry-run",
                "--cosine-limit 2", "--deadline 9", "--top-s 0", "--output other"),
@@ -244,7 +246,7 @@ OTHER = {  # command: words that one rank alone gets
 
 
 def told(t):
-    """One rank gets other options, another file under the same name, no file, or no deck."""
+    """One rank gets other options, another file with the same name, no file, or no deck."""
     way = t.random.choice(("option", "option", "file", "file", "missing", "deck"))
     names = OTHER if way == "option" else [
         n for n in t.data.commands if not n.startswith("synth") and n not in SERIAL]

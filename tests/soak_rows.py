@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows with one defect of twenty, for tests/soak_faults: what is no row is refused, what is only
-written in another way gives the same result, and what is odd gives one that is whole and finite.
-test_soak_rows.py plants a fault with each."""
+"""Rows with one of twenty defects, for tests/soak_faults.  Invalid rows must be refused.  Valid
+rows in another form must give the same result.  Odd rows must give a result that is whole and
+finite.  test_soak_rows.py plants a fault with each defect."""
 import os
 
 import h5py
@@ -78,7 +78,7 @@ DEFECTS = {
 
 
 def rows_write(t, name, x):
-    """in/odd.npy or in/odd.h5; of a file that is cut the last bytes are missing."""
+    """Write in/odd.npy or in/odd.h5.  If the file is to be cut, its last bytes are missing."""
     path = t.at("in/odd" + t.random.choice((".npy", ".h5")))
     if path.endswith(".npy"):
         np.save(path, x)
@@ -94,7 +94,8 @@ def rows_write(t, name, x):
 
 
 def not_finite(path):
-    """A number of a result that is none; what was not computed may be NaN in attributes."""
+    """Names of the arrays of a result with a number that is not finite.  Attributes may be NaN if
+    they were not computed."""
     found = []
 
     def visit(name, item):
@@ -109,7 +110,7 @@ def not_finite(path):
 
 
 def result_check(t, name):
-    """verify takes it, and its numbers are numbers."""
+    """verify must accept the result, and its numbers must be finite."""
     told = t.run(["verify", f"out/{name}"])
     if told.code:
         return t.find(WRONG, f"verify {name}: {told.told()}")
@@ -118,7 +119,7 @@ def result_check(t, name):
 
 
 def values_of(contents):
-    """Without what names the input."""
+    """The contents without those that name the input."""
     return {key: value for key, value in contents.items() if "hash" not in key and
             "@sha256" not in key and not key.startswith("inputs")}
 
@@ -163,7 +164,7 @@ def rows(t):
 
 
 def same_check(t, words, x, results):
-    """The result is that of the plain rows, whatever it says of where they are from."""
+    """The result must be that of the plain rows, except for the names and hashes of inputs."""
     np.save(t.at("in/plain.npy"), x)
     words = [*words[:-1], "plain", "--rows", "in/plain.npy"]
     done = t.run(words)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folders of SAELens, sparsify and dictionary_learning with one thing changed in their settings or
-tensors, for tests/soak_faults: what import takes without a word has to compute what those programs
-make of it, with the last of two equal names, as json.loads() has them."""
+"""Folders of SAELens, sparsify and dictionary_learning with one change in their settings or
+tensors, for tests/soak_faults.  If import accepts such a folder without a message, it must compute
+what those programs compute from it.  Of two equal names in JSON the last one counts, as for
+json.loads()."""
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ import numpy as np
 from exchange_files import FOLDERS, MADE, change, settings_of, straight, tensors, weights_of
 from soak_try import HARMLESS, REFUSED, WRONG
 
-AGREE = 1e-4  # explained variance; sums of float32 in two orders
+AGREE = 1e-4  # of explained variance: sums of float32 in two orders
 USED = [name for name in FOLDERS if "pursuit" not in name]
 VALUES = (True, False, 0, 1, 2, 3, 4, -1, 2.5, None, "none", "true", "yes", "relu", "topk",
           "softplus", "", [], [1], {}, {"k": 3}, 16, 17, 24, "standard", "transcoder")
@@ -24,7 +25,7 @@ OFF = "signed", "transcode", "skip_connection", "finetuning_scaling_factor", "is
 
 
 def changed(t, text, said):
-    """The text with one thing changed, and the name that it is about."""
+    """Change one thing in the settings.  Returns the new text, and the name that was changed."""
     owner = said["trainer"] if "trainer" in said and t.random.random() < 0.7 else said
     way = t.random.choice(("set", "add", "drop", "twice", "dot"))
     key = t.random.choice(NAMES if way == "add" else sorted(owner))
@@ -49,7 +50,8 @@ def largest(scores, k):
 
 
 def lens_class(said):
-    """(class, k) as SAELens has it; None: nothing that import may take without a word."""
+    """(class, k) as SAELens reads it; None if import must not accept the settings without a
+    message."""
     names = {str(said[n]) for n in ("activation_fn", "activation_fn_str")
              if said.get(n) is not None}
     own, inner = said.get("architecture"), said.get("activation_fn_kwargs")
@@ -58,14 +60,15 @@ def lens_class(said):
         return None
     k = inner.get("k") if isinstance(inner, dict) else None
     if names == {"topk"}:
-        k = said.get("k") if own == "topk" and k is None else k  # its own class needs no function
+        k = said.get("k") if own == "topk" and k is None else k  # topk needs no name
         return ("topk", k) if own in ("standard", "topk") and said.get("k", k) == k else None
     is_torn = own == "topk" and (names == {"relu"} or (k is not None and k != said.get("k")))
     return None if is_torn else (own, said.get("k"))
 
 
 def described(name, said, folder):
-    """Reconstructions of the rows by the program itself; None: it computes something else."""
+    """The explained variance of the rows, as the other program computes it; None if that program
+    computes something else."""
     decoder, mean, weights, bias, threshold = (
         None if a is None else a.astype("f8") for a in straight(folder))
     x = tensors(f"{MADE}/{name}/expected.safetensors")["rows"].astype("f8")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One try of tests/soak_faults: its random numbers, its folder, how it runs commands, how it judges
-what they leave."""
+"""One try of tests/soak_faults: its random numbers and its folder, and functions that run commands
+and check what they leave."""
 import os
 import random
 import re
@@ -13,16 +13,16 @@ from soak_data import difference, results_of
 
 REFUSED, HARMLESS, VERIFY, UNDETECTABLE, WRONG, HUNG = OUTCOMES = (
     "refused", "harmless", "left to verify", "undetectable", "wrong", "hung")
-CODES = 2, 65, 69, 71, 73, 74, 75, 76  # doc/design.md; 1 is an answer, 70 is a fault of the program
+CODES = 2, 65, 69, 71, 73, 74, 75, 76  # doc/design.md; 1 is a result, and 70 a fault of the program
 CRASHES = signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL
 TEMPORARY = re.compile(r"\.tmp$")
-BESIDE = re.compile(r"(^|\.)(used|run)(\.failed)?\.(in|log|json)$|\.lock$")  # may be there
-FORGETS = 20  # seconds that a command without a fault may take at the most
+BESIDE = re.compile(r"(^|\.)(used|run)(\.failed)?\.(in|log|json)$|\.lock$")  # may be left
+FORGETS = 20  # longest seconds of a command without a fault
 
 
 class Done:
-    """How a job ended.  code: as subprocess has it, None when it hung; left: names of its processes
-    that then lived."""
+    """How a job ended.  code: as in subprocess, None if it hung.  left: names of its processes that
+    were still alive then."""
 
     def __init__(self, code, text, seconds, left):
         self.code, self.text, self.seconds, self.left = code, text, seconds, left
@@ -39,14 +39,14 @@ class Done:
 
 
 def changed(words, more):
-    """The words with other values of the options in `more`."""
+    """Replace the options of the words by those in `more`."""
     more = more.split()
     at = words.index(more[0]) if more[0] in words else len(words)
     return [*words[:at], *words[at + len(more):], *more]
 
 
 def members(session):
-    """{pid: name} of the processes of a session that still live."""
+    """{pid: name} of the living processes of a session."""
     found = {}
     for name in os.listdir("/proc"):
         try:
@@ -73,23 +73,23 @@ class Try:
         self.data, self.number, self.options, self.folder = data, number, options, folder
         self.random = random.Random(f"{options.seed} {number}")
         self.did, self.verdicts, self.longest, self.jobs, self.crashes = [], [], 0.0, [], 0
-        self.is_of_mpi = False  # a crash that is no fault of the program's: the try is made again
+        self.is_of_mpi = False  # a crash that is not the program's fault: the try is repeated
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(f"{folder}/in")
         os.makedirs(f"{folder}/t")
-        self.placed = {}  # inputs and bystanders: what must not change
+        self.placed = {}  # files that must not change: inputs and others
 
     def at(self, name):
         return os.path.join(self.folder, name)
 
-    # What a try is made of.
+    # What a try uses.
 
     def take(self, command, version="a", to="in"):
         for name in [*command.inputs, *command.beside]:
             self.put(self.data.at(version, f"in/{name}"), f"{to}/{name}")
 
     def put(self, source, name):
-        """Place a file, which nothing may change."""
+        """Place a file that nothing may change."""
         os.makedirs(os.path.dirname(self.at(name)), exist_ok=True)
         shutil.copyfile(source, self.at(name))
         self.guard(name)
@@ -99,7 +99,7 @@ class Try:
             self.placed[name] = f.read()
 
     def place_result(self, name, version):
-        """An earlier result of a command, with its deck and log."""
+        """Place an earlier result of a command, with its deck and log."""
         done = self.data.at(version, f"done/{name}")
         os.makedirs(self.at("out"), exist_ok=True)
         for file in os.listdir(done):
@@ -109,21 +109,22 @@ class Try:
         self.did.append(text)
 
     def find(self, outcome, text=""):
-        """One thing that was seen; the worst one is the try's outcome."""
+        """Record an observation.  The worst one is the outcome of the try."""
         self.verdicts.append((OUTCOMES.index(outcome), text))
         return outcome
 
     # Running.
 
     def environment(self, preload=None, **more):
-        # The sessions' folders and shared memory of Open MPI go where the try is cleaned up.
+        # Open MPI's folders of sessions and shared memory are in the folder of the try, which is
+        # removed.
         place = dict(TMPDIR=self.at("t"), OMPI_MCA_btl_vader_backing_directory=self.at("t"))
         library = {"LD_PRELOAD": self.options.fault} if preload else {}
         return dict(self.data.environment, **place, **library, **(preload or {}), **more)
 
     def start(self, words, ranks=0, preload=None, stdin=None, launch=None, limits=None,
               program=None, **more):
-        """A job in a session of its own.  launch: words of mpirun instead of -n RANKS; more: of
+        """Start a job in its own session.  launch: words of mpirun instead of -n RANKS.  more: for
         its environment."""
         program = [program or self.options.sagitta, *map(str, words)]
         mpirun = [*self.options.mpirun, "--oversubscribe", "--bind-to", "none"]
@@ -140,7 +141,8 @@ class Try:
         return job
 
     def end(self, job, seconds=FORGETS, since=None):
-        """Wait, at the most so long from now or `since`, and let nothing of the job live on."""
+        """Wait until the job ends, at most `seconds` from now or from `since`.  Then kill all its
+        processes."""
         since = since or time.monotonic()
         limit = since + seconds + self.options.patience
         try:
@@ -168,7 +170,7 @@ class Try:
             text = text[:text.index("*** Process received signal")]
         if code == -signal.SIGSEGV and job.alone and "libopen-pal.so" in text and not re.search(
                 r"^\[.*/sagitta[^/]*\(", text, re.M):
-            self.is_of_mpi = True  # a thread of Open MPI's alone, as it begins: see there, too
+            self.is_of_mpi = True  # a thread of Open MPI crashed: doc/reliability.md
         done = Done(code, text, spent, set(left.values()))
         self.crashes += done.crashed()
         return done
@@ -177,7 +179,7 @@ class Try:
         return self.end(self.start(words, **more))
 
     def count(self, command, fault, of, words):
-        """How many such calls the command makes without a fault."""
+        """The number of such calls that the command makes without a fault."""
         key = re.sub(r"\W", "_", f"count {command.name} {fault} {of} {' '.join(words)}")
         path = os.path.join(self.data.folder, key[:200])
         if not os.path.exists(path):
@@ -193,10 +195,10 @@ class Try:
         with open(path) as f:
             return int(f.read())
 
-    # Judging.
+    # Checks.
 
     def check_placed(self):
-        """Inputs and bystanders are what they were."""
+        """Inputs and other placed files must be unchanged."""
         for name, content in self.placed.items():
             try:
                 with open(self.at(name), "rb") as f:
@@ -207,7 +209,7 @@ class Try:
                 self.find(WRONG, f"{name} was changed")
 
     def check_litter(self, results, killed=False):
-        """killed: the job had no chance to clean up."""
+        """No temporary file may be left, unless the job was killed."""
         out = self.at("out")
         for name in os.listdir(out) if os.path.isdir(out) else ():
             if name in results or f"out/{name}" in self.placed or BESIDE.search(name):
@@ -216,7 +218,8 @@ class Try:
                 self.find(WRONG, f"litter: {name}")
 
     def check_results(self, command, allowed):
-        """Each result is as in one of these states; None in a state: it is not there."""
+        """Each result must be equal to that in one of these states.  None in a state: there is no
+        such file."""
         now = results_of(self.at("out"), command.results)
         for name in command.results:
             if any(now[name] == state[name] for state in allowed):
@@ -227,9 +230,10 @@ class Try:
 
     def judge(self, command, done, states, before=None, killed=False, either=False, one=True,
               litter=False):
-        """The usual: a command that ended by itself.  states: contents that its results have one
-        after another; before: those before the job; killed: a signal of the try's ended it; either:
-        it may fail when its result is published; litter: mpirun killed some of its ranks."""
+        """Check a command that ended by itself.  states: the contents that its results have one
+        after another; before: their contents before the job; killed: a signal of the try ended it;
+        either: it may fail while it publishes its result; litter: mpirun killed some of its
+        ranks."""
         before = before or {name: None for name in command.results}
         self.check_placed()
         if done.code is None:
@@ -239,7 +243,7 @@ class Try:
         if done.code and not killed:
             self.check_refusal(command, done, one)
         many = killed or either or len(command.results) > 1
-        if command.name.startswith("fit") and states:  # a new dictionary removes the other two
+        if command.name.startswith("fit") and states:  # a new dictionary removes them
             states = [{**states[0], "state.h5": None, "supports.h5": None}, *states]
         self.check_results(command, states[-1:] if done.code == 0 else
                            [before, *states] if many else [before])
@@ -253,7 +257,7 @@ class Try:
             self.find(WRONG, f"{command.name}: {done.messages} messages: {done.told()}")
 
     def judge_again(self, command, words):
-        """A later run at the same place works, with --force where there is a result."""
+        """A later run at the same place must work, with --force if there is a result."""
         there = any(os.path.lexists(self.at(f"out/{name}")) for name in command.results)
         more = ["--force"] if there and not {"--force", "--resume"} & set(words) else []
         done = self.run([*words, *more])
@@ -264,8 +268,8 @@ class Try:
         return self.check_results(command, [self.data.expected["a", command.name]])
 
     def judge_part(self, command, done, words):
-        """A job that stopped left a part, or while it took a mean nothing; verify passes it, and
-        it goes on from it to the whole."""
+        """A stopped job has left a part, or nothing if it took a mean.  verify must accept the
+        part, and --resume must continue from it to the whole result."""
         if os.path.exists(self.at(f"out/{command.results[-1]}")):
             told = self.run(["verify", f"out/{command.results[-1]}"])
             if told.code:
@@ -274,7 +278,8 @@ class Try:
         return self.judge_again(command, [*words, "--resume"])
 
     def show(self, words):
-        """verify, inspect or diff: an exit code that is documented, no crash, no hang."""
+        """Run verify, inspect or diff: it must end with a documented exit code, without a crash or
+        a hang."""
         done = self.run(words)
         if done.code is None:
             self.find(HUNG, f"{words[0]} did not end")

@@ -9,17 +9,17 @@ import tempfile
 SAGITTA = os.path.join(os.environ.get("builddir", "."), "sagitta")
 BENCH = SAGITTA + "-bench"
 SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(__file__), ".."))
-SHOWN = 20  # failed checks that a claim names
+SHOWN = 20  # most failed checks of a claim that are printed
 FULL = os.environ.get("CHECK_FULL", "0") not in ("", "0")  # all combinations and the large sizes
 _count = _failed = 0
 _claim = None
-OLD = ("earliest", "v110")  # the form of HDF5 files that every HDF5 from 1.10 on reads
+OLD = ("earliest", "v110")  # the format that every HDF5 from 1.10 on reads
 _sessions = tempfile.TemporaryDirectory(dir=os.environ.get("OMPI_MCA_orte_tmpdir_base"))
 
 
 def _write_old():
-    """Files that a test writes are for a program whose HDF5 may be older than that of h5py, and the
-    newer one's own form is another: they are written in the old one unless a test asks for more."""
+    """h5py may have a newer HDF5 than the program, and its default format may be newer too.  So
+    files of tests are written in the old format unless a test asks for another."""
     try:
         import h5py
     except ImportError:
@@ -45,9 +45,9 @@ def _line(good, text):
 
 
 class claim(contextlib.ContextDecorator):
-    """One line of the stream: in `with claim("text"):`, or in a function after `@claim("text")`,
-    each ok() is one check of the claim, and speaks only if it fails.  A claim without a check
-    fails, unless skip() said why."""
+    """A claim gives one line of the stream.  Inside of `with claim("text"):`, or of a function
+    after `@claim("text")`, each ok() is one check of the claim, and prints only if it fails.  A
+    claim without a check fails, unless skip() gave a reason."""
 
     def __init__(self, text):
         self.text = text
@@ -76,8 +76,9 @@ class claim(contextlib.ContextDecorator):
 
 
 def ok(good, text):
-    """Is it so?  A claim of its own, or a check of the claim around it; text: what was checked."""
-    text = " / ".join(str(text).split("\n"))  # else the report would keep its first line alone
+    """Is `good` true?  Outside of a claim this is a claim of its own; inside of one it is a check.
+    text: what was checked."""
+    text = " / ".join(str(text).split("\n"))  # a report has only the first line
     if _claim is None:
         return _line(good, f"- {text}")
     _claim.checks += 1
@@ -95,7 +96,7 @@ def skip(reason):
 
 
 def gpu_present():
-    """Is there a GPU?  If not this counts a skip, or a failure with REQUIRE_GPU=1."""
+    """Is there a GPU?  If not, it counts as skipped, or as failed with REQUIRE_GPU=1."""
     probe = bench("route", "--device", "cuda", "--n-rows", 1, "--atoms", 2, "--columns", 1,
                   "--repeats", 1)
     if probe.returncode == 0:
@@ -116,13 +117,13 @@ PEERS_WANTED = os.environ.get("REQUIRE_PEERS", "0") not in ("", "0")
 
 
 def peer_missing(reason):
-    """What a claim compares with is not installed: a skip, and a failure with REQUIRE_PEERS=1, as
-    in scripts/check, which installs it."""
+    """A package that a claim compares with is not installed.  This is a skip, or a failure with
+    REQUIRE_PEERS=1, as in scripts/check, which installs the packages."""
     return ok(False, reason) if PEERS_WANTED else skip(reason)
 
 
 def peer_missing_all(reason):
-    """The same of all claims of a test."""
+    """The same for all claims of a test."""
     if not PEERS_WANTED:
         skip_all(reason)
     ok(False, reason)
@@ -135,8 +136,8 @@ def done_testing():
 
 
 def later_wins(*words):
-    """Words in which an option takes the place of the same one before it: given twice, the program
-    refuses it."""
+    """Words in which only the last of several equal options is kept, because the program refuses an
+    option that is given twice."""
     options = {}
     for i, word in enumerate(map(str, words)):
         if word.startswith("--") or not options or len(options[key]) == 2:
@@ -147,9 +148,9 @@ def later_wins(*words):
 
 
 def launch(ranks):
-    """The words that start a program on so many ranks; none for 0.  Open MPI keeps the sessions of
-    each launch in a folder of its own: a job that ends while another begins may take away what that
-    one has there, and it fails with 1, or never begins."""
+    """The words that start a program on `ranks` ranks; none for 0.  Each launch gets its own folder
+    for the sessions of Open MPI.  If two launches shared one, a job that ends could remove files of
+    a job that begins, which then fails with 1, or never begins."""
     if not ranks:
         return []
     return [*os.environ.get("MPIEXEC", "mpirun").split(), "--mca", "orte_tmpdir_base",
@@ -158,9 +159,9 @@ def launch(ranks):
 
 
 def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
-    """Run the program, under mpirun when ranks > 0; returns the completed process.
+    """Run the program, under mpirun if ranks > 0.  Returns the completed process.
 
-    mpirun 4.1 sleeps for two seconds between two signals to a rank that is gone; several ranks may
+    mpirun 4.1 sleeps for two seconds between two signals to a rank that is gone.  Several ranks may
     need them."""
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if ranks == 1:
@@ -170,12 +171,12 @@ def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
 
 
 def bench(*words, ranks=0):
-    """The same of the program of benchmarks."""
+    """The same for the program of benchmarks."""
     return sagitta(*words, ranks=ranks, program=(BENCH,))
 
 
 def raised(kind, words, call, *rest, **more):
-    """call() raises an exception of this kind, whose text has these words."""
+    """A check that call() raises an exception of this kind, whose text has these words."""
     try:
         call(*rest, **more)
     except kind as error:
@@ -184,17 +185,17 @@ def raised(kind, words, call, *rest, **more):
 
 
 def need(done, what, code=0):
-    """A run that has to end so."""
+    """A check that a run ends with this code."""
     return ok(done.returncode == code, f"{what}: {done.returncode} {done.stderr[-400:]}")
 
 
 def fails(done, code, words, what):
-    """A run that fails and says all these words."""
+    """A check that a run ends with this code, and prints all these words."""
     ok(done.returncode == code and all(w in done.stderr for w in words),
        f"{what}: {done.returncode} {done.stderr.strip()[-400:]}")
 
 
 def same(a, b, what):
-    """Two results that do not differ."""
+    """A check that two results are equal."""
     done = sagitta("diff", a, b)
     ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")

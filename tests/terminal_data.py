@@ -7,8 +7,8 @@ from tap import sagitta
 
 
 def scaled_problem(folder, seed, n, scale):
-    """Random atoms; the codes of an atom are of its scale: S is, by the square.  Foreign files;
-    returns the inputs of the terminal pass."""
+    """A problem with random atoms, in files of other programs.  scale: the size of each atom's
+    codes; S grows with its square.  Returns the inputs of the terminal pass."""
     random = np.random.default_rng(seed)
     k, p, s = len(scale), 48, 3
     atoms = random.standard_normal((k, p))
@@ -33,7 +33,8 @@ def scaled_problem(folder, seed, n, scale):
 
 
 def synthetic_problem(folder, name, *words):
-    """A planted problem, encoded with its own dictionary; the inputs of the terminal pass."""
+    """A planted problem, encoded with its own dictionary.  Returns the inputs of the terminal
+    pass."""
     place = f"{folder}/{name}"
     sagitta("synth", *words, "--output", place)
     done = sagitta("encode", "--rows", f"{place}/rows.h5", "--dictionary",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: every chunk of a supports.h5 of more than a sum block of rows is where its shape says, as
-src/io/h5/slabs.h has it, all else before them; so bytes from there on are equal on any ranks."""
+"""Claim: in a supports.h5 with more rows than a sum block, the shape determines the place of each
+chunk, as src/io/h5/slabs.h computes it.  All other data come before the first chunk.  From there on
+the bytes are equal on any number of ranks."""
 import tempfile
 
 import h5py
@@ -11,7 +12,7 @@ ROWS, BLOCK = 8200, 4096
 
 
 def arrays_of(f):
-    """Name, bytes of a row and entries of a row of each array of the slabs."""
+    """For each array of the slabs: its name, and the bytes and entries of a row."""
     s, d = int(f.attrs["top_s"]), int(f.attrs["frame"])
     codes = [("codes", 4 * s * d, s)] if "codes" in f["supports"] else []
     return [(name, 4 * s, s) for name in ("indices", "score", "data")] + codes + [("indptr", 8, 1)]
@@ -22,7 +23,7 @@ def log2(n):
 
 
 def addresses(rows, sizes, base):
-    """(array, chunk) to where it is, and how large."""
+    """{(array, chunk): (place, size)}."""
     c = [min(BLOCK, 1 << log2((1 << 20) // e)) for e in sizes]
     slab = sum(BLOCK // n * (n * e + 4) for n, e in zip(c, sizes))
     most = next(j for j in range(64) if slab << j >= 128 << 20)
@@ -39,7 +40,7 @@ def addresses(rows, sizes, base):
 
 
 def chunks_check(path):
-    """Where its chunks begin, or None where HDF5 says where they are."""
+    """The place of the first chunk, or None if HDF5 stores the places of chunks otherwise."""
     with h5py.File(path) as f:
         n, arrays = int(f["supports"].attrs["shape"][0]), arrays_of(f)
         base = f["supports/indices"].id.get_chunk_info(0).byte_offset

@@ -17,11 +17,11 @@ from jobs import FAULTS, environment
 from tap import SAGITTA, claim, done_testing, launch, ok, sagitta, skip
 
 PROGRAM = os.path.abspath(SAGITTA)
-# Ranks wait 20 s for the abort of the one that speaks; mpirun need not wait for them.
+# Ranks wait 20 s for the abort of the rank that prints the message; mpirun need not wait for them.
 AT_ONCE = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
 DECK = "rows = d/rows.h5\ndictionary = d/dictionary.h5\ntop-s = 4\n"
 FIT = ["--rows", "rows.h5", "--dictionary", "dictionary.h5", "--supports", "supports.h5"]
-# Command: its options, and inputs of it to be other files on rank 1, each by itself.
+# Command: its options, and the inputs of which rank 1 gets another file, one at a time.
 COMMANDS = {
     "encode": (["--rows", "rows.h5", "--dictionary", "dictionary.h5", "--top-s", 4],
                ("rows.h5", "dictionary.h5")),
@@ -47,7 +47,8 @@ COMMANDS = {
 
 
 def mpirun(*parts, folder, deck=None):
-    """Start ranks with the words of each part: (ranks, words...); (code, message)."""
+    """Start ranks with different words; each part is (ranks, words...).  Returns (code,
+    message)."""
     words = []
     for ranks, *rest in parts:
         words += [":", "-n", str(ranks)] if words else launch(ranks)
@@ -58,7 +59,7 @@ def mpirun(*parts, folder, deck=None):
 
 
 def seen(folder, command, *words):
-    """Two ranks, each in a folder of its own."""
+    """Run two ranks, each in its own folder."""
     text = f'cd x$OMPI_COMM_WORLD_RANK && exec "$0" {command} "$@"'
     return mpirun((2, "sh", "-c", text, PROGRAM, *words), folder=folder)
 
@@ -81,11 +82,11 @@ def make(folder):
         f["q"] = f["k"] = f["v"] = np.ones((30, 2, 4), np.float32)
         f.attrs["causal"] = 1
     for rank in range(2):
-        shutil.copytree(d, f"{folder}/x{rank}")  # with their times
+        shutil.copytree(d, f"{folder}/x{rank}")  # keeps the times of files
 
 
 def byte_change(path, at):
-    """Change a byte and keep the time."""
+    """Change a byte of a file, and keep its time."""
     facts = os.stat(path)
     with open(path, "r+b") as file:
         file.seek(at)
@@ -169,7 +170,7 @@ def check_marks(folder):
 
 @claim("an input that changes under rank 1 alone ends the job")
 def check_change(folder):
-    """At the last read, which a run without a fault tells."""
+    """The input changes at the last read, whose number comes from a run without a fault."""
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
     shell = 'cd x$OMPI_COMM_WORLD_RANK; [ $OMPI_COMM_WORLD_RANK = 0 ] || export LD_PRELOAD=$1 ' \

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: an allocation of the program that fails, whichever it is, ends a command with 71 and one
-message, or changes nothing of its result; the result of an earlier run stays as it is, and no
-unfinished file is left.  One allocation after another fails: of those that the same two calls
-lead to the first; with CHECK_FULL=1 of each command the first of each way from main, with EVERY=1
-all, for an hour.  ONLY=encode,fit takes these cases.  Allocations of libraries are left out: MPI
-and HDF5 end the program by themselves where theirs fail."""
+"""Claim: if an allocation of the program fails, whichever it is, the command ends with 71 and one
+message, or its result is unchanged.  The result of an earlier run stays as it is, and no unfinished
+file is left.
+
+One allocation after another fails.  Allocations are grouped by the two calls that lead to them,
+over all commands, and the first one of each group fails.  With CHECK_FULL=1 the first one of each
+call path from main fails, for each command.  With EVERY=1 every one fails, which takes an hour.
+ONLY=encode,fit runs these cases only.  Allocations of libraries are left out: if theirs fail, MPI
+and HDF5 end the program by themselves."""
 import filecmp
 import itertools
 import json
@@ -32,7 +35,7 @@ EVERY = os.environ.get("EVERY", "0") not in ("", "0")
 D = "--rows in/rows.h5 --dictionary in/start.h5"
 S = D + " --supports in/supports.h5"
 FIT = "fit --rows in/rows.h5 --atoms 8 --top-s 3 --sweeps 1"
-# What runs; those that write have --output out --force behind them.
+# The commands; those that write also get --output out --force.
 WRITERS = {
     "synth": "synth --n-rows 60 --atoms 12 --columns 16 --top-s 3 --start-cosine 0.8",
     "world": "synth --kind world --n-rows 80 --atoms 24 --columns 12",
@@ -129,7 +132,7 @@ def captures_make(here, rng):
 
 
 def inputs_make(here, seed):
-    """Everything that a command reads, in here/in."""
+    """Make everything that commands read, in here/in."""
     rng = np.random.default_rng(seed)
     need(here, f"synth --n-rows 150 --atoms 12 --columns 16 --top-s 3 --start-cosine 0.8 --noise "
          f"0.1 --seed {seed}", "in")
@@ -169,7 +172,7 @@ def inputs_make(here, seed):
 
 
 def results_of(folder):
-    """{path: bytes} of what is a result below a folder."""
+    """{path: bytes} of the results below a folder."""
     found = {}
     for at, _, names in os.walk(folder):
         for name in names:
@@ -181,7 +184,7 @@ def results_of(folder):
 
 
 def difference(text, wanted):
-    """The first line that is another, "" if there is none."""
+    """The first line that differs; "" if none does."""
     lines = itertools.zip_longest(text.splitlines(), wanted.splitlines())
     return next((f"prints '{a}' for '{b}'" for a, b in lines if a != b), "")
 
@@ -189,11 +192,12 @@ def difference(text, wanted):
 class Case:
     def __init__(self, folder, name, words, writes):
         self.folder, self.name, self.writes = folder, name, writes
-        self.states = []  # folders with what may be there after a run
+        self.states = []  # folders with states that a run may leave
         self.words = words.split() + (["--quiet", "--force", "--output", "out"] if writes else [])
 
     def place(self, n):
-        """A folder for one run, with the inputs and the result of an earlier run on others."""
+        """A folder for one run, with the inputs, and the result of an earlier run on other
+        inputs."""
         where = f"{self.folder}/try/{self.name}-{n}"
         os.makedirs(where)
         os.symlink(f"{self.folder}/a/in", f"{where}/in")
@@ -202,7 +206,8 @@ class Case:
         return where
 
     def states_add(self):
-        """What fit publishes on its way: the start, the sweeps, and last what it adds to them."""
+        """Add the states that fit publishes during the run: the start, the sweeps, and last what it
+        adds to them."""
         words = " ".join(self.words[:-3])
         for bare in {words, words.replace(" --detectors", "").replace(" --seeds 2", "")}:
             for line in {bare.replace("sweeps 1", "sweeps 0"), bare} - {words}:
@@ -210,7 +215,8 @@ class Case:
                 need(f"{self.folder}/a", line, self.states[-1])
 
     def prepare(self):
-        """What it gives without a fault; the numbers of the allocations, by the way to them."""
+        """Run without a fault.  Keeps the result, and the numbers of the allocations with the calls
+        that lead to them."""
         if self.writes:
             self.old = f"{self.folder}/old/{self.name}"
             need(f"{self.folder}/b", " ".join(self.words[:-3]), self.old)
@@ -228,8 +234,8 @@ class Case:
             self.ways = [line.split() for line in f]
 
     def is_new(self, path, name):
-        """Is the file what the run gives, or gave on its way?  Codes of an earlier dictionary are
-        taken away when fit puts another there."""
+        """Is the file a result of this run, or a state that it published?  fit may have removed the
+        codes of an earlier dictionary."""
         if self.words[0] == "fit" and name == "supports.h5" and not os.path.exists(path):
             return True
         for state in self.states:
@@ -243,7 +249,7 @@ class Case:
         return False
 
     def judge(self, where, done):
-        """What is wrong, "" if nothing is."""
+        """The error of a run; "" if there is none."""
         messages = [line for line in done.stderr.splitlines() if line.startswith("sagitta")]
         if done.returncode not in (0, 71):
             return f"exit {done.returncode} {done.stderr[-200:]}"
@@ -272,7 +278,7 @@ def check(case, seen, pool):
     with claim(f"{case.name}: each allocation fails once"):
         case.prepare()
         seen = set() if FULL else seen
-        # threads may share a number
+        # threads may give the same number twice
         numbers = sorted({int(n) for n, near, way in case.ways if EVERY or not (
             (way if FULL else near) in seen or seen.add(way if FULL else near))})
         ok(len(case.ways) > 3, f"{len(case.ways)} allocations")

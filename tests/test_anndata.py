@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: what output/README.md says of AnnData works with the one of today, without a warning, and
-gives the codes of the file, also after AnnData wrote them; what it says of read_h5ad is so; and
-sagitta.anndata.fit keeps in an AnnData what sagitta.fit found."""
+"""Claim: the lines of output/README.md about AnnData work without a warning.  They give the codes
+of the file, also after AnnData has written it.  What the page says of read_h5ad is true.
+sagitta.anndata.fit stores in an AnnData what sagitta.fit finds."""
 import os
 import re
 import sys
@@ -26,7 +26,7 @@ ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 
 
 def lines_of(word):
-    """The Python of output/README.md that has the word."""
+    """The lines of Python in output/README.md that have the word."""
     with open(os.path.join(SOURCE, "output", "README.md"), encoding="utf-8") as f:
         blocks = re.findall(r"```python\n(.*?)```", f.read(), re.S)
     found = [text for text in blocks if word in text]
@@ -38,7 +38,7 @@ def lines_of(word):
 def check_fit(at):
     with h5py.File(ROWS) as f:
         x = f["rows"][:1500].astype("f4")
-    x = np.where(abs(x) > 0.2, x, np.float32(0))  # a sparse matrix keeps no -0
+    x = np.where(abs(x) > 0.2, x, np.float32(0))  # a sparse matrix stores no -0
     how = {"atoms": 24, "top_s": 3, "sweeps": 2, "holdout": 0, "progress": None}
     run = sagitta.fit(x, **how)
     made = anndata.AnnData(x, layers={"sparse": scipy.sparse.csr_matrix(x)}, obsm={"y": x})
@@ -71,7 +71,7 @@ def check_fit(at):
 
 
 def main():
-    lines = lines_of("write_h5ad")  # before the folder changes
+    lines = lines_of("write_h5ad")  # read them before the folder changes
     with tempfile.TemporaryDirectory() as folder:
         os.makedirs(f"{folder}/output")
         for words in (["seed", "--atoms", 64, "--center", "--output", f"{folder}/d.h5"],
@@ -105,7 +105,7 @@ def main():
                     warnings.simplefilter("ignore")
                     anndata.read_h5ad("output/codes/supports.h5")
                 ok(False, "read_h5ad opens it: say so")
-            except Exception as error:  # whatever AnnData raises
+            except Exception as error:  # AnnData may raise any error
                 ok(True, f"{error}")
         os.chdir("/")
     done_testing()

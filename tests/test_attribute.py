@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta attribute` finds for every row and atom of supports the positions and heads that
-NumPy finds, for every kind of attention and capture, and the same bytes on any number of ranks;
-the sum of all contributions is the routed score and the mean's share; and inputs that do not
-belong together are refused, with what to give instead."""
+"""Claim: for each row and atom of supports, `sagitta attribute` finds the positions and heads that
+NumPy finds, for every kind of attention and capture.  The bytes are the same on any number of
+ranks.  The sum of all contributions is the routed score plus the share of the mean.  Inputs that do
+not belong together are refused, and the message says what to give instead."""
 import json
 import os
 import re
@@ -21,7 +21,7 @@ from tap import (FULL, SOURCE, claim, done_testing, fails, gpu_present, need, ok
 SEQUENCES = [(5, 5), (130, 130), (1, 1), (0, 7), (64, 200), (40, 1200), (3, 2)]
 H, H_KV, D, DV, K, S = 6, 2, 24, 20, 40, 4
 RANDOM = np.random.default_rng(11)
-CLOSE = 1e-5  # of a contribution, relative to the largest of its pair: weights are of float32
+CLOSE = 1e-5  # of a contribution, relative to the largest one of its pair; weights are float32
 
 
 def starts(lengths):
@@ -47,7 +47,8 @@ def capture(path, q=Q, k=KEYS, v=V, q_start=Q_START, kv_start=KV_START, **facts)
 
 
 def pool(path, size, **facts):
-    """The same keys and values in blocks in a random order, NaN where no position is."""
+    """The same keys and values in a pool, in blocks in a random order.  Cells without a position
+    are NaN."""
     needed = [-(-n // size) for _, n in SEQUENCES]
     order = iter(RANDOM.permutation(sum(needed) + 2))
     k, v = (np.full((sum(needed) + 2, size, H_KV, w), np.nan, np.float32) for w in (D, DV))
@@ -68,7 +69,8 @@ def pool(path, size, **facts):
 
 
 def weights(q, k, causal=1, window=0, scale=None, softcap=0):
-    """softmax of one sequence in float64: (queries, heads, positions); 0 where nothing is seen."""
+    """The softmax of one sequence in float64: (queries, heads, positions); 0 for positions that are
+    not seen."""
     n_q, n_kv = len(q), len(k)
     k = np.repeat(k.astype("f8"), H // H_KV, axis=1)
     s = np.einsum("ihd,jhd->ihj", q.astype("f8"), k) * (scale or D ** -0.5)
@@ -87,7 +89,7 @@ def weights(q, k, causal=1, window=0, scale=None, softcap=0):
 
 
 def oracle(atoms, facts):
-    """(sequence, contributions[position, head] of each of these atoms) for every row."""
+    """Yields for each row its sequence, and for each of its atoms contributions[position, head]."""
     for s in range(len(SEQUENCES)):
         mine, its = (slice(x[s], x[s + 1]) for x in (Q_START, KV_START))
         v = np.repeat(V[its].astype("f8"), H // H_KV, axis=1)
@@ -135,7 +137,7 @@ def codes_of(supports):
 
 
 def lists_check(p, facts, top, atoms, found, what):
-    """Contributions in their order, up to rounding; each in its place."""
+    """Contributions must be in their order, up to rounding, and each at its place."""
     bad, pair = 0, 0
     for i, (s, all_of) in enumerate(oracle(atoms, facts)):
         bad += found.sequence[i] != s
@@ -223,8 +225,8 @@ def check_ties(p):
     k, v = np.zeros((n, H_KV, D), "f4"), np.ones((n, H_KV, DV), "f4")
     v[4:6] = -1
     atom = np.zeros((2, H * DV), "f4")
-    atom[0, ::DV] = np.float32(1 / np.sqrt(H))  # the same for every head
-    atom[1, :DV] = np.float32(1 / np.sqrt(DV))  # of head 0 alone
+    atom[0, ::DV] = np.float32(1 / np.sqrt(H))  # equal for all heads
+    atom[1, :DV] = np.float32(1 / np.sqrt(DV))  # of head 0 only
     atom[0, 0] = np.sqrt(1 - (H - 1) * float(atom[0, DV]) ** 2)
     atom[0] = atom[0, DV]
     atom[0, np.arange(H * DV) % DV != 0] = 0
@@ -297,7 +299,8 @@ LONG = [(2, 3000), (1, 5000), (0, 5), (4, 1024), (3, 2049), (2, 1), (40, 64)]
 
 
 def check_gpu_pieces(p):
-    """A GPU with less memory than keys and values take has pieces of them, of some sizes."""
+    """If a GPU has less memory than keys and values take, it computes with pieces of them.  Several
+    sizes are tried."""
     at = [starts([s[i] for s in LONG]) for i in (0, 1)]
     rng = np.random.default_rng(3)
     arrays = [rng.standard_normal((n, heads, columns)).astype("f4") for n, heads, columns in (
@@ -323,7 +326,7 @@ def check_gpu_pieces(p):
 
 
 def csr_write(path, lengths, k=K, seed=2):
-    """Supports of another program: rows of any length, no scores."""
+    """Write supports as another program does: rows of any length, and no scores."""
     rng = np.random.default_rng(seed)
     with h5py.File(path, "w") as f:
         g = f.create_group("supports")
@@ -377,7 +380,7 @@ def check_shapes(p):
 
 
 def tokened(path):
-    """A capture with a token for each position; (path, tokens)."""
+    """Write a capture with a token for each position.  Returns (path, tokens)."""
     token = np.random.default_rng(4).integers(0, 40, KV_START[-1]).astype("i4")
     with h5py.File(capture(path), "r+") as f:
         f["token"] = token
@@ -385,7 +388,8 @@ def tokened(path):
 
 
 def told_differ(p, found, token, atom, strongest, count=4):
-    """What is said of an atom's strongest rows that attribution.h5 and the capture do not say."""
+    """What inspect says about an atom's strongest rows and attribution.h5 and the capture do
+    not."""
     with h5py.File(p.at("codes/supports.h5")) as f:
         g = f["supports"]
         atoms, indptr = np.split(g["indices"][:], g["indptr"][1:-1]), g["indptr"][:]
@@ -413,7 +417,7 @@ def told_differ(p, found, token, atom, strongest, count=4):
 
 
 def sources_told(p, found, token, atom, count, page):
-    """The same of a page of inspect, which has eight tokens on each side of a row."""
+    """The same for a page of inspect, which has eight tokens on each side of a row."""
     bad = told_differ(p, found, token, atom, page["strongest"], count)
     for entry in page["strongest"] if token is not None else []:
         s = int(found.sequence[entry["row"]])
@@ -522,7 +526,8 @@ def fails_report(done, said):
 
 
 def words_of(data, entry):
-    """The tokens around a row of the page, eight on each side, its own in brackets."""
+    """The tokens around a row of the page, eight on each side; the row's own token is in
+    brackets."""
     firsts = [first for first, _ in data["runs"]]
     said = []
     for i in range(entry[4]):
@@ -563,7 +568,7 @@ def check_refused(p):
         fails(p.run(other, codes, "no.h5", ranks=ranks), 65,
               ["row 0 of", "has the score", "give the capture whose rows"], "other rows")
     last = V.copy()
-    last[-1, -1, -1] += 1e-4  # seen by no score, but by the hash
+    last[-1, -1, -1] += 1e-4  # only the hash shows it, no score
     for ranks in 0, 3:
         fails(p.run(capture(p.at(f"last{ranks}.h5"), v=last), codes, "no.h5", ranks=ranks), 65,
               ["of other rows than", "rows_hash", "give the capture"], "the last row")

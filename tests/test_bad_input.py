@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: every bad input is refused with its exit code and one message that names the place, the
-same on one rank and on three, and nothing is published."""
+"""Claim: every bad input is refused with its exit code and one message that names the place.  Code
+and message are the same on one rank and on three, and nothing is published."""
 import os
 import shutil
 import subprocess
@@ -166,7 +166,7 @@ def check_output(f):
 
 
 def supports_file(path, shape, density=None):
-    """3 entries in each of 4,000 rows, and a shape that says what it likes."""
+    """Write 3 entries in each of 4,000 rows, with any shape as its attribute."""
     with h5py.File(path, "w") as h:
         g = h.create_group("supports")
         g.attrs["encoding-type"], g.attrs["encoding-version"] = "csr_matrix", "0.1.0"
@@ -200,7 +200,7 @@ def check_sizes(f):
 
 
 def harmless(*words, code=0):
-    """Does the command end as it should, and print nothing that could command a terminal?"""
+    """The command must end with this code, and print nothing that controls a terminal."""
     done = sagitta(*words)
     bad = [c for c in done.stdout + done.stderr if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
                                                                  or c == "\u202e")]
@@ -223,7 +223,7 @@ def check_escapes(f):
     harmless("inspect", path)
     harmless("verify", path)
     harmless("diff", path, other, code=1)
-    text = f.at("evil\x9b1m\u202e\r2.h5")  # what a deck may say
+    text = f.at("evil\x9b1m\u202e\r2.h5")  # a name that a deck may have
     os.link(path, text)
     for name, code in ((path, 2), (text, 65), (text + "no", 74)):
         harmless("encode", "--rows", name, "--dictionary", name, "--top-s", 3, "--output",
@@ -268,7 +268,8 @@ def check_stacks(f):
     small = "limited to 64 kB, 256 are needed"
     for ranks, limit, more, code, told in (
             (0, "-s 64", {}, 71, small), (0, "-Ss 64", {}, 0, "wrote"),
-            # Libraries that MPI loads crash with so little, so the answer comes before MPI starts.
+            # Libraries that MPI loads crash with such a small stack, so the program checks it
+            # before MPI starts.
             (0, "-s 64", {"OMPI_MCA_pml": "none"}, 71, small),
             (2, "-s $((8192 >> 7 * OMPI_COMM_WORLD_RANK))", {}, 71, "rank 1: sagitta encode: the "),
             (0, "-c 0", {"OMP_STACKSIZE": "9999G"}, 2, "OMP_STACKSIZE is '9999G'"),
@@ -279,7 +280,7 @@ def check_stacks(f):
         done = subprocess.run(
             [*launch(ranks), "bash", "-c", f'ulimit {limit}; exec "$0" "$@"', SAGITTA, *words],
             env=jobs.environment(**more), capture_output=True, text=True, timeout=300)
-        # LLVM's OpenMP says so itself, and aborts.
+        # LLVM's OpenMP prints the message itself, and aborts.
         is_llvm = code == 71 and done.returncode == -6 and "OMP: Error" in done.stderr
         ok((done.returncode == code and done.stderr.count(told) == 1) or is_llvm,
            f"{ranks} ranks, ulimit {limit}, {more}: exit {done.returncode} {done.stderr[-150:]}")

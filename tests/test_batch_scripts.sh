@@ -1,13 +1,14 @@
 #!/bin/sh
-# The Slurm templates run a job again that was stopped (75), and one that lost a rank (76, 137) up
-# to ten times; no other: with an mpirun and an scontrol of the test, and no Slurm.
+# Claim: the Slurm templates run a job again if it was stopped (75), and up to ten times if it lost
+# a rank (76, 137).  They run no other job again.  The test has its own mpirun and scontrol, and
+# needs no Slurm.
 source=$(cd "${srcdir:-.}" && pwd)
 sagitta=$(cd "${builddir:-.}" && pwd)/sagitta
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 . "$source/scripts/tap.sh"
 
-# What these two are called with is noted; mpirun ends with $CODE, or runs the command.
+# scontrol notes its arguments.  mpirun ends with $CODE, or runs the command if that is empty.
 mkdir "$work/bin"
 cat > "$work/bin/mpirun" <<'EOF'
 #!/bin/sh
@@ -18,7 +19,7 @@ EOF
 printf '#!/bin/sh\necho "$@" >> "%s/told"\n' "$work" > "$work/bin/scontrol"
 chmod +x "$work/bin/mpirun" "$work/bin/scontrol"
 
-# Run a template as restart number RESTARTS; 0 when it asked to be run again.
+# Run a template as restart number RESTARTS.  Returns 0 if it asked to be run again.
 again() # CODE RESTARTS TEMPLATE ARGUMENTS...
 {
   code=$1 restarts=$2 template=$3

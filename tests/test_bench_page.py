@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: doc/bench.md and the figures of README.md are what scripts/bench_page makes of
-doc/bench.tsv, in which every figure has a machine, a revision and a command."""
+"""Claim: scripts/bench_page makes doc/bench.md and the figures of README.md from doc/bench.tsv.
+Every figure of that file has a machine, a revision and a command."""
 import os
 import re
 import shutil
@@ -22,7 +22,7 @@ def bench_page(root, *words):
 
 
 def fields():
-    """The lines of doc/bench.tsv."""
+    """The fields of each line of doc/bench.tsv."""
     with open(os.path.join(SOURCE, PAGES[0]), encoding="utf-8") as f:
         return [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
 
@@ -97,7 +97,7 @@ def check_measure():
         lane = lines[0].rstrip("\n").split("\t")
         ok(float(lane[3]) > 0 and float(lane[5]) > 0 and lane[9] != "0000000", f"{lane}")
         value, share = float(lane[3]) / float(lane[5]), float(lane[7].split()[0]) / 100
-        ok(abs(share - value) < ROUNDED * value + 6e-4, f"{lane}: share")  # of a busy machine 0.6 %
+        ok(abs(share - value) < ROUNDED * value + 6e-4, f"{lane}: share")  # 0.6 % on a busy machine
         with open(os.path.join(root, PAGES[0]), "a", encoding="utf-8") as f:
             f.writelines(lines)
         open(os.path.join(root, PAGES[1]), "w", encoding="utf-8").close()

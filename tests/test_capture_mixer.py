@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: rows that `sagitta harvest` makes of what capture_mixer.py keeps are those that the layer
-itself has made, of a hybrid model of Hugging Face transformers, and `sagitta fit` takes them.
+"""Claim: from the captures of capture_mixer.py, `sagitta harvest` makes the rows that the layer of
+a hybrid model of Hugging Face transformers computes, and `sagitta fit` takes these rows.
 
-With CHECK_FULL=1, since a model takes seconds to load; it needs PyTorch and transformers, in the
-Python of the tests or the one that PEER_PYTHON names."""
+The model is run with CHECK_FULL=1 only, because it takes seconds to load.  It needs PyTorch and
+transformers, in the Python of the tests or in PEER_PYTHON."""
 import os
 import re
 import subprocess
@@ -17,7 +17,7 @@ from peer import peer_needed
 from tap import FULL, SOURCE, claim, done_testing, need, ok, sagitta
 
 PROGRAM = os.path.join(SOURCE, "scripts", "python", "examples", "capture_mixer.py")
-TOLERANCE = 2e-6  # of the largest value; ten times what was seen
+TOLERANCE = 2e-6  # of the largest value; ten times the largest difference seen
 
 
 def example(*words):
@@ -26,7 +26,7 @@ def example(*words):
 
 
 def harvested(at, capture, what):
-    """How far the rows are from those that the capture names."""
+    """Harvest a capture.  Its rows must be close to those that the capture names."""
     need(sagitta("harvest", "--capture", capture, "--output", f"{at}/rows.h5", "--force"), what)
     done = example("--check", f"{at}/rows.h5", "--output", capture)
     far = re.search(r"at most (\S+) of", done.stdout)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the numbers of a capture are taken in every type that holds them, and those that are not
-what they have to be are refused, with the number."""
+"""Claim: the numbers of a capture may have any type that holds them exactly.  Numbers that are not
+allowed are refused, and the message has the number."""
 import os
 import tempfile
 

@@ -14,7 +14,7 @@ from tap import claim, done_testing, ok, sagitta, skip_all
 
 N, P = 2000, 256
 FIT = {"--rows": "rows.h5", "--dictionary": "dictionary.h5", "--supports": "supports.h5"}
-# Command: its inputs, and other options.
+# Command: its inputs, and its other options.
 COMMANDS = {
     "seed": ({"--rows": "rows.h5"}, ["--atoms", 8]),
     "harvest": ({"--capture": "capture.h5"}, ["--block", 500]),
@@ -41,7 +41,8 @@ def same(a, b):
 
 
 class Place:
-    """Whole files in a folder `kept`, and copies of them, which a run may change."""
+    """Files in a folder `kept`, which never change, and copies of them, which may change during a
+    run."""
 
     def __init__(self, folder):
         self.folder, self.kept, self.out = folder, f"{folder}/kept", f"{folder}/out"
@@ -66,7 +67,7 @@ class Place:
 
 
 def foreign(place):
-    """Rows as other programs write them: contiguous, chunked without checksums, .npy."""
+    """Write rows as other programs do: contiguous, chunked without checksums, and .npy."""
     with h5py.File(f"{place.kept}/rows.h5") as file:
         rows = file["rows"][:]
     with h5py.File(f"{place.kept}/contiguous.h5", "w") as file:
@@ -103,7 +104,7 @@ def check_formats(place):
 
 @claim("every moment of reading")
 def check_moments(place):
-    """A run that ends well has the bits of one whose rows did not change."""
+    """A run that succeeds must have the bits of a run whose rows did not change."""
     name, wrong = "contiguous.h5", []
     words = ["seed", "--rows", place.at(name), "--atoms", 8, "--output", place.out]
     place.renew(name)
@@ -153,7 +154,8 @@ def check_complete(place):
 
 @claim("files that are looked at")
 def check_files(place):
-    """At some moments the change is seen by what is read, which must not be taken for damage."""
+    """At some moments the data that are read show the change.  It must not be reported as
+    damage."""
     name = "rows.h5"
     for words in (["verify", place.at(name)], ["diff", place.at(name), f"{place.kept}/{name}"],
                   ["inspect", place.at(name)]):

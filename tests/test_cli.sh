@@ -1,6 +1,6 @@
 #!/bin/sh
-# The command line: messages with the nearest key, help that names every option, decks that options
-# win over, used.in that repeats a run, man pages and completion for every command.
+# Claim: the command line works.  Messages name the nearest key, and help names every option.
+# Options override decks, and used.in repeats a run.  Every command has a man page and completion.
 sagitta=${builddir:-.}/sagitta
 source=$(cd "${srcdir:-.}" && pwd)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -349,7 +349,7 @@ for command in 'inspect input.h5' 'verify input.h5' 'diff input.h5 four/supports
 done
 claim_begin 'threads: --threads, the environment, a share of the cores; what does not fit is told'
 cores=$(env -u OMP_NUM_THREADS nproc)
-threads() # THREADS BY ARGUMENTS OF env AND mpirun...: what rank 0 says of them
+threads() # THREADS BY ARGUMENTS OF env AND mpirun...: checks what rank 0 says about threads
 {
   want=$1 by=$2
   shift 2

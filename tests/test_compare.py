@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: compare finds for every atom the nearest one of the other dictionary, ties and signs as
-(N.22) says, and pairs atoms as SciPy does, with the same bits on any number of ranks and threads;
-and says what cannot be compared."""
+"""Claim: compare finds the nearest atom of the other dictionary for each atom, with ties and signs
+as in (N.22).  It pairs atoms as SciPy does.  The bytes are the same on any number of ranks and
+threads.  Dictionaries that cannot be compared are refused, and the message says what to do."""
 import json
 import os
 import shutil
@@ -28,7 +28,7 @@ def unit(rng, k):
 
 
 def scores(a, b):
-    """(N.1) of all pairs: every product and every sum is rounded."""
+    """(N.1) for all pairs: every product and every sum is rounded."""
     acc = np.zeros((len(a), len(b)), "f4")
     for c in range(P):
         acc = acc + a[:, None, c] * b[None, :, c]
@@ -36,7 +36,7 @@ def scores(a, b):
 
 
 def partners(a, b, nonnegative):
-    """(N.22) by plain NumPy: argmax takes the first of equals."""
+    """(N.22) in plain NumPy: argmax takes the first of equal values."""
     s = scores(a, b)
     if nonnegative:
         s = np.maximum(s, np.float32(0))
@@ -52,7 +52,7 @@ def chain(cosine):
 
 
 def pair_scores(a, b, nonnegative):
-    """(N.22p): what pairs are chosen by, in f32."""
+    """(N.22p): the float32 values by which pairs are chosen."""
     return scores(a, b) if nonnegative else np.abs(scores(a, b))
 
 
@@ -73,11 +73,11 @@ class Place:
         rng = np.random.default_rng(7)
         self.folder = folder
         self.a, self.b = unit(rng, 1500), unit(rng, 37)
-        self.b[5] = self.a[3]  # a partner, and then a tie that the lower atom wins
+        self.b[5] = self.a[3]  # an exact partner, then a tie that the lower atom wins
         self.b[9] = self.a[3]
-        self.b[11] = -self.a[1400]  # a partner only where the sign does not count
+        self.b[11] = -self.a[1400]  # a partner only if signs do not count
         self.b[20] = self.a[1499]
-        self.b[36] = self.b[abs(scores(self.b, self.a)).max(axis=1).argmin()]  # as lonely
+        self.b[36] = self.b[abs(scores(self.b, self.a)).max(axis=1).argmin()]  # equally lonely
         for name, atoms in ("a", self.a), ("b", self.b):
             for sign in "signed", "nonnegative":
                 with h5py.File(self.at(f"{name}-{sign}.h5"), "w") as f:
@@ -138,7 +138,7 @@ def check_partition(p):
 
 
 def pairs_check(f, name, a, b, nonnegative):
-    """Returns the columns of the rows that have one, and their cosines."""
+    """Returns the columns of the rows that have a pair, and the cosines of these pairs."""
     s, match = pair_scores(a, b, nonnegative), f["pairs/match"][:]
     rows = np.flatnonzero(match >= 0)
     cosine = s[rows, match[rows]]

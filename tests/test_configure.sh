@@ -1,6 +1,6 @@
 #!/bin/sh
-# configure refuses a launcher of another MPI than that of the headers, and says what to set; it
-# takes one of the same, and one that it does not know, such as srun.
+# Claim: configure refuses a launcher of another MPI than that of the headers, and says what to set.
+# It accepts a launcher of the same MPI, and one that it does not know, such as srun.
 source=$(cd "${srcdir:-.}" && pwd)
 build=$(cd "${builddir:-.}" && pwd)
 work=$(mktemp -d)
@@ -11,7 +11,7 @@ if [ ! -x "$build/config.status" ] || [ -f "$source/config.status" ]; then
   exit 0
 fi
 
-# A launcher that says these words of itself.
+# Make a launcher that prints these words as its version.
 launcher() # NAME WORDS
 {
   printf '#!/bin/sh\necho "%s"\n' "$2" > "$work/$1"
@@ -21,7 +21,7 @@ launcher openmpi 'mpirun (Open MPI) 4.1.4'
 launcher mpich 'HYDRA build details:'
 launcher other 'slurm 23.11'
 
-# Configure with a launcher, up to HDF5, of which there is no such flavour.
+# Configure with a launcher.  It ends at HDF5, because there is no such flavour.
 configured() # NAME
 {
   mkdir -p "$work/$1.build"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: damage that tests/soak_faults got past the program once, made anew in fresh files, is
-refused by verify and by the command that reads the file."""
+"""Claim: damage that the program once did not notice in tests/soak_faults is refused by verify and
+by the command that reads the file.  The damage is made again in new files."""
 import glob
 import os
 import shutil
@@ -19,7 +19,7 @@ def need(*words):
 
 
 def make(folder, seed):
-    """Files of every kind whose damage passed; two seeds give the same layout."""
+    """Make files of every kind whose damage once passed.  Two seeds give the same layout."""
     need("synth", "--n-rows", 150, "--atoms", 12, "--columns", 16, "--top-s", 3, "--noise", 0.1,
          "--start-cosine", 0.8, "--seed", seed, "--output", folder)
     inputs = ["--rows", f"{folder}/rows.h5", "--dictionary", f"{folder}/start.h5"]
@@ -30,7 +30,7 @@ def make(folder, seed):
 
 
 def chunk(path, name):
-    """First byte and length of a dataset's one chunk, its checksum included."""
+    """The first and the last byte of a dataset's only chunk, with its checksum."""
     with h5py.File(path) as f:
         info = f[name].id.get_chunk_info(0)
     return info.byte_offset, info.byte_offset + info.size
@@ -53,14 +53,14 @@ def stale(content, path, older, name):
 
 
 def heap(content, path, older):
-    """A size in HDF5's heap of texts, on which its library crashed."""
+    """Change a size in HDF5's heap of texts.  HDF5 crashed on this."""
     content[content.index(b"GCOL") + 8] ^= 16
 
 
 SUPPORTS = "--rows rows.h5 --dictionary start.h5 --supports supports.h5"
 CRAFTED = (  # file, damage, what is damaged, the command that reads it
     ("rows.h5", zero, ("rows",), "encode --top-s 3 --rows rows.h5 --dictionary start.h5"),
-    ("rows.h5", stale, ("rows",), ""),  # rows and systems are left to verify: doc/formats.md
+    ("rows.h5", stale, ("rows",), ""),  # only verify checks rows and systems: doc/formats.md
     ("rows.h5", zero, ("planted/codes",), ""),
     ("rows.h5", stale, ("planted/atoms",), ""),
     ("start.h5", stale, ("atoms",), "route --top-s 3 --rows rows.h5 --dictionary start.h5"),
@@ -77,7 +77,7 @@ CRAFTED = (  # file, damage, what is damaged, the command that reads it
 
 
 def craft(a, b, place, name, damage, of):
-    """Another folder like a, with the damaged file."""
+    """Copy the folder a, and damage a file of the copy."""
     shutil.copytree(a, place)
     with open(f"{a}/{name}", "rb") as f:
         content = bytearray(f.read())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: without a GPU --device cuda ends with 69; a fault of one ends the job with 69 and one
-message, publishes nothing, and is never followed by a try on the CPU, also where one of two ranks
-has it; ranks with and without a GPU give the bits of the CPU; where memory is short smaller
-pieces give the same bits, and where even those do not fit the job ends with 71 and the numbers."""
+"""Claim: without a GPU --device cuda ends with 69.  A fault of a GPU ends the job with 69 and one
+message, also if only one of two ranks has it.  It publishes nothing, and never tries the CPU.
+Ranks with and without a GPU give the bits of the CPU.  If the GPU's memory is short, smaller pieces
+give the same bits; if even these do not fit, the job ends with 71 and the numbers."""
 import itertools
 import os
 import re
@@ -60,7 +60,7 @@ def check_one_rank(folder):
 
 @claim("ranks with and without a GPU give the bits of the CPU")
 def check_mixed(folder):
-    """So many multiply-adds that `auto` takes the GPU where there is one."""
+    """A job with so many multiply-adds that `auto` takes a GPU if there is one."""
     sagitta("synth", "--n-rows", 120000, "--atoms", 20000, "--columns", 128, "--output", folder)
     words = ["encode", "--rows", f"{folder}/rows.h5", "--dictionary", f"{folder}/dictionary.h5",
         "--top-s", 8, "--cosine-limit", 0, "--force", "--output"]
@@ -92,7 +92,8 @@ def check_allocations(folder):
 
 @claim("any amount of memory gives the CPU's bits, or 71 and the numbers")
 def check_memory(folder, how):
-    """An automatic filter is given up first; one that is wanted takes window after window."""
+    """An automatic filter is given up first.  A filter that was asked for is used in smaller and
+    smaller windows."""
     ends = set()
     for megabytes in (1, 6, 8, 10, 12, 13, 14, 15, 16, 18, 20, 24, 28, 36, 100):
         done = run(folder, "short.h5", "--device", "cuda", "--block", "128", "--filter", how,
@@ -113,7 +114,7 @@ def check_memory(folder, how):
 
 @claim("two ranks share one GPU's memory")
 def check_shares(folder):
-    """Two ranks share the memory of one GPU, for their shares of the atoms once or twice."""
+    """Two ranks share the memory of one GPU, with their shares of the atoms once or twice."""
     seen = set()
     for megabytes in (1, 4, 8, 10, 12, 13, 14, 15, 16, 18, 20, 24, 60):
         counter = f"{folder}/used"
@@ -133,10 +134,10 @@ def check_shares(folder):
 
 @claim("a filter that is left changes no bit")
 def check_left(folder):
-    """A filter that is left in the middle of a job takes the atoms that it kept with it."""
+    """A filter that is given up in the middle of a job also frees its copy of the atoms."""
     with h5py.File(f"{folder}/rows.h5", "r+") as file:
         rows = file["rows"]
-        rows[600:] = 0  # these are left to the direct path
+        rows[600:] = 0  # the direct path computes these
     first = run(folder, "cpu.h5", "--block", "256", "--device", "cpu")
     done = run(folder, "left.h5", "--block", "256", "--device", "cuda", "--verbose")
     ok(first.returncode == 0 and "not used any more" in done.stderr, "the filter was left")
@@ -145,7 +146,7 @@ def check_left(folder):
 
 @claim("codes of many atoms are made in pieces")
 def check_states(folder):
-    """Codes of 80 atoms need memory of their own, for fewer rows at a time where it is short."""
+    """Codes of 80 atoms need extra memory; if it is short, fewer rows are solved at a time."""
     sagitta("synth", "--n-rows", 300, "--atoms", 200, "--columns", 64, "--output", folder)
     once = ["--top-s", "80", "--rounds", "1", "--filter", "off"]
     ok(run(folder, "cpu.h5", *once, "--device", "cpu").returncode == 0, "the CPU's answer")
@@ -161,7 +162,7 @@ def check_states(folder):
 
 @claim("an imported encoder: any amount of memory gives the CPU's bits, or 71 and the numbers")
 def check_encoder(folder):
-    """Two kinds of encoder of the dictionary's atoms, window after window where memory is short."""
+    """Two kinds of encoders of the dictionary's atoms, in windows if memory is short."""
     sagitta("export", f"{folder}/dictionary.h5", "--to", "sparsify", "--top-s", 8, "--force",
         "--output", f"{folder}/sae")
     sagitta("import", f"{folder}/sae", "--output", f"{folder}/topk")
@@ -196,7 +197,7 @@ def check_encoder(folder):
 
 @claim("without a GPU cuda is refused, auto is the CPU")
 def check_absent(folder):
-    """As on a machine without a GPU: cuda is refused, auto is the CPU."""
+    """On a machine without a GPU, cuda is refused and auto is the CPU."""
     done = run(folder, "absent.h5", "--device", "cuda", CUDA_VISIBLE_DEVICES="-1")
     ok(done.returncode == 69 and not os.path.exists(f"{folder}/absent.h5"),
         f"--device cuda without a GPU: exit {done.returncode}, {done.stderr.strip()}")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta serve --device cuda` answers what encode writes on CPUs, live and bulk, beside a
-file of the backlog whose result is encode's, watched and not; and its replay has the same bits."""
+"""Claim: `sagitta serve --device cuda` replies to live and bulk requests with what encode writes on
+CPUs, while it also encodes a file of the backlog.  The result of that file is encode's.  This holds
+with and without waiting clients.  A replay has the same bits."""
 import os
 import tempfile
 
@@ -22,7 +23,7 @@ def need(*words):
 
 
 class Case:
-    """Rows, and what encode on CPUs says of them."""
+    """Rows, and their results of encode on a CPU."""
 
     def __init__(self, folder, *words):
         self.words, self.want = words, f"{folder}/want.h5"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: solve --device cuda writes the bytes of --device cpu, for any ranks, batches and memory of
-the GPU, with systems that fail and such as are beyond its kernels; without a GPU cuda ends with 69
-and auto is the CPU; a fault of CUDA ends the job with 69 and publishes nothing."""
+the GPU, also if systems fail or are too large for its kernels.  Without a GPU, cuda ends with 69
+and auto is the CPU.  A fault of CUDA ends the job with 69 and publishes nothing."""
 import json
 import os
 import re
@@ -15,7 +15,7 @@ from tap import bench, claim, done_testing, gpu_present, ok, sagitta, skip_all
 
 CALLS = [1, 2, 3, 4, 5, 6, 8, 10, 13]
 
-# name: what synth makes.  Few shapes in each, since a GPU compiles a kernel or three for each.
+# name: options of synth.  Each has few shapes, because a GPU compiles up to three kernels for each.
 MADE = {
     "equal": ("--systems", 300, "--system-rows", 256, "--border", 8),
     "small": ("--systems", 2000, "--system-rows", 20, "--frame", 1, "--border", 4, "--lengths",
@@ -30,7 +30,7 @@ OPTIONS = {"power": ("--escalate",), "wide": ("--ridge-t", 0.5, "--ridge-b", 2)}
 
 
 def run(folder, out, systems, *words, ranks=1, **environment):
-    """A run with the CUDA shim, and where its result is."""
+    """Run with the faulty CUDA library.  Returns the run, and the path of its result."""
     place = os.path.join(folder, out)
     return cuda_run(place, "solve", "--systems", systems, "--output", place, "--force", *words,
                     ranks=ranks, **environment), place
@@ -41,7 +41,7 @@ def equal(folder, name, out):
 
 
 def data(folder):
-    """Files of systems by name, each solved by the CPU."""
+    """Make files of systems, and solve each on the CPU.  Returns {name: path}."""
     paths = {}
     for name, words in MADE.items():
         sagitta("synth", *words, "--output", os.path.join(folder, name))

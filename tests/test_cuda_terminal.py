@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: terminal --device cuda writes the bytes of --device cpu, for frames, several ranks, small
-workspaces and an S that is not positive definite; what --dry-run says of a GPU is enough, and with
-less the job ends with 71 and the numbers before any work; without a GPU cuda ends with 69 and auto
-is the CPU; a fault of CUDA ends the job with 69 and publishes nothing."""
+workspaces and an S that is not positive definite.  The memory of a GPU that --dry-run says is
+enough.  With less, the job ends with 71 and the numbers before any work.  Without a GPU, cuda ends
+with 69 and auto is the CPU.  A fault of CUDA ends the job with 69 and publishes nothing."""
 import os
 import re
 import tempfile
@@ -12,7 +12,7 @@ from tap import claim, done_testing, gpu_present, ok, sagitta, skip_all
 
 CALLS = [1, 2, 3, 4, 5, 7, 9, 12, 16, 20]
 
-# name: what synth makes, and the options of the pass.
+# name: options of synth, and options of the pass.
 MADE = {
     "plain": (("--n-rows", 900, "--columns", 24, "--atoms", 41, "--top-s", 3, "--noise", 0.05),
               ("--directions", 3, "--cross", 50)),
@@ -24,7 +24,7 @@ MADE = {
 
 
 def run(folder, out, name, *words, ranks=1, **environment):
-    """A run with the CUDA shim, and where its result is."""
+    """Run with the faulty CUDA library.  Returns the run, and the path of its result."""
     place, at = os.path.join(folder, out), os.path.join(folder, name)
     dictionary = "start.h5" if name == "indefinite" else "dictionary.h5"
     return cuda_run(place, "terminal", "--rows", f"{at}/rows.h5", "--dictionary",
@@ -63,7 +63,7 @@ def check_equal(folder):
 
 
 def planned(folder, name, *words):
-    """Bytes of a GPU that --dry-run says, in words that are a limit with its 32nd kept free."""
+    """A limit of the GPU's memory for what --dry-run says, if a 32nd of the limit is kept free."""
     done, _ = run(folder, "plan.h5", name, "--device", "cuda", "--dry-run", *words)
     said = re.search(r"GPU +([0-9.]+) MB", done.stdout)
     told(ok(done.returncode == 0 and said, f"{name}: --dry-run says a GPU's part"), done)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `verify` of a file with damaged chunks names every run of them, of every dataset, by
-entries and, of supports, by the rows that h5py finds them in; what is whole is not named."""
+"""Claim: if a file has damaged chunks, `verify` names every run of them, in every dataset, by
+entries.  For supports it also names the rows in which h5py finds them.  It names no whole chunk."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ N, K = 300, 40
 
 
 def supports_make(path):
-    """Rows of any length, none among them, as another program writes them."""
+    """Write rows of any length, also empty ones, as another program does."""
     rng = np.random.default_rng(3)
     lengths = rng.integers(0, 9, N)
     lengths[:3] = 0
@@ -64,7 +64,7 @@ def found(path):
 
 
 def wanted(start, shape, damage):
-    """Runs of damaged chunks, dataset by dataset."""
+    """The runs of damaged chunks, for each dataset."""
     runs = []
     for name, number in sorted(damage):
         size, n = shape[name]
@@ -117,7 +117,7 @@ def check_ours(folder):
     ok(done.returncode == 0 and n == 320000 and n > size, f"{n} {size} {done.stderr}")
     row, end = size // 16, min(2 * size, n)
     def sound(old):
-        """Another value, whose chunk has the checksum of it."""
+        """A chunk with another value, whose checksum is right."""
         values = np.frombuffer(old, "<f4")[:-1].copy()
         values[7] += 1
         with h5py.File(f"{folder}/sound.h5", "w") as f:

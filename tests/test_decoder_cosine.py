@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: max_decoder_cosine is the largest size of a cosine of two atoms whatever the signs of the
-codes, of encode, route, merge, refit and fit, on any ranks, with the filter and without."""
+"""Claim: max_decoder_cosine of encode, route, merge, refit and fit is the largest |cosine| of two
+atoms, whether codes have signs or not, on any ranks, with the filter and without."""
 import os
 import tempfile
 
@@ -18,7 +18,7 @@ def unit(a):
 
 
 def inputs_make(folder):
-    """Atoms whose nearest pair is nearly opposite; rows that are sums of some."""
+    """Atoms of which the nearest pair is nearly opposite, and rows that are sums of some atoms."""
     random = np.random.default_rng(8)
     atoms = unit(random.standard_normal((K, P)))
     atoms[29] = unit(-atoms[4] + 0.01 * random.standard_normal(P))
@@ -29,7 +29,8 @@ def inputs_make(folder):
 
 
 def largest(atoms):
-    """The most opposite pair has to be the one that counts, or signs would not be seen."""
+    """The largest |cosine|, and the largest cosine.  The test needs an opposite pair as the nearest
+    one, to see the sign."""
     cosine = atoms.astype("f8") @ atoms.astype("f8").T - np.eye(len(atoms))
     return abs(cosine).max(), cosine.max()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sagitta --describe, and sagitta-bench: it has every command and option, every option is marked,
-and what it says of types, defaults and ranges is what the program takes."""
+"""Claim: `--describe` of sagitta and of sagitta-bench has every command and option, and says of
+each option what it may change.  The program takes the types, defaults and ranges that it says."""
 import json
 import subprocess
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: detect's detectors are the atoms by the inverse square root of the covariance, its
-thresholds those with the best F1 for codes above /threshold, which parts large codes from small
-ones; the same bits on any number of ranks and threads; encode, export, evaluate and inspect take
-them; what does not belong together is refused."""
+"""Claim: a detector of detect is the atom times the inverse square root of the covariance.  Its
+threshold has the best F1 for codes above /threshold, which separates large codes from small ones.
+The bits are the same on any number of ranks and threads.  encode, export, evaluate and inspect take
+detectors.  Inputs that do not belong together are refused."""
 import json
 import os
 import resource
@@ -55,7 +55,7 @@ def centered(path, mean):
 
 
 def whitened(x, atoms):
-    """The detectors by NumPy's eigh."""
+    """The detectors, with NumPy's eigh."""
     s = x.astype("f8").T @ x.astype("f8") / len(x)
     values, vectors = np.linalg.eigh(s)
     values = np.maximum(values, 1e-4 * values.max())
@@ -63,7 +63,7 @@ def whitened(x, atoms):
 
 
 def chains(x, weights):
-    """The scores, a product and a sum at a time in f32."""
+    """The scores in float32: one product and one sum at a time."""
     out = np.zeros((len(x), len(weights)), np.float32)
     for c in range(x.shape[1]):
         out += x[:, c, None] * weights[None, :, c]
@@ -71,8 +71,8 @@ def chains(x, weights):
 
 
 def best_threshold(scores, fires):
-    """(threshold, F1) by brute force: of equal F1 the larger threshold; none: the largest
-    number."""
+    """(threshold, F1) by brute force.  Of equal F1 the larger threshold is taken; if no row fires,
+    it is the largest number."""
     best, most = NEVER, 0.0
     for t in np.unique(scores[fires & (scores > 0)])[::-1]:
         said = scores >= t
@@ -83,7 +83,8 @@ def best_threshold(scores, fires):
 
 
 def firing_threshold(codes):
-    """The largest code that does not fire: S^5 / m^3 of the m largest is most, all m tried."""
+    """The largest code that does not fire: the number m of large codes has the largest S^5 / m^3,
+    where S is their sum.  All m are tried."""
     c = np.sort(codes[codes > 0].astype("f8"))[::-1]
     best, most = 0.0, 0.0
     for m in np.flatnonzero(np.append(c[1:] < c[:-1], True)[:len(c)]) + 1:
@@ -208,7 +209,7 @@ def check_own(at):
 @claim("memory that is not there is said before any work")
 def check_memory(at):
     rng = np.random.default_rng(2)
-    p, limit = 4096, 900 << 20  # a square of f64 takes 134 MB, and there are seven
+    p, limit = 4096, 900 << 20  # a square of float64 takes 134 MB, and there are seven of them
     np.save(f"{at}/rows.npy", rng.normal(size=(40, p)).astype("f4"))
     run("seed", "--rows", f"{at}/rows.npy", "--atoms", 4, "--output", f"{at}/s")
     run("encode", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/s", "--top-s", 2, "--codes",
@@ -273,7 +274,7 @@ def check_corners(at):
     d, _ = check_values(f"{at}/d", f"{at}/rows.npy", codes)
     ok((d.threshold[2:] == NEVER).all() and (d.threshold[:2] < NEVER).all(), f"{d.threshold}")
     run("verify", f"{at}/d")
-    codes[:] = 0  # equal codes, one code, equal ones on both sides of the cut, none
+    codes[:] = 0  # equal codes, one code, equal codes on both sides of the cut, no code
     codes[2:7, 0], codes[4, 1], codes[:8, 2] = 0.25, 3, [4, 1, 4, 1, 4, 1, 1, 4]
     codes_write(f"{at}/codes.h5", codes)
     run(*words)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: codes whose rows have no atoms for a block of rows or more, at the beginning, between
-others or at the end, are whole, with any number of threads; an atom that is there twice behind such
-a block is found."""
+"""Claim: verify accepts codes in which blocks of rows have no atoms, at the beginning, in the
+middle or at the end, with any number of threads.  It finds an atom that is twice in a row after
+such a block."""
 import os
 import tempfile
 
@@ -17,7 +17,8 @@ BLOCK, ATOMS, EACH = 65536, 20, 3  # rows that are checked together
 
 
 def write(path, blocks, twice=None):
-    """A file of CSR codes, each of whose blocks of rows has atoms or none."""
+    """Write CSR codes.  blocks: whether the rows of each block have atoms.  twice: a row in which
+    an atom is repeated."""
     lengths = np.repeat(np.array(blocks, "i8") * EACH, BLOCK)
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     entry = np.arange(indptr[-1])

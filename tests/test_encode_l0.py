@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `encode --l0` keeps the largest scores of all rows, so that a row has the given number on
-average, as NumPy sorts them.  Ranks, threads, blocks, stops and parts change no byte. `verify`,
-`merge` and `inspect` accept the result.  Impossible requests are refused, with advice."""
+"""Claim: `encode --l0` keeps the largest scores of all rows, so that rows have the given number of
+codes on average.  NumPy sorts the same scores first.  Ranks, threads, blocks, stops and parts
+change no byte.  `verify`, `merge` and `inspect` accept the result.  Impossible requests are
+refused, with advice."""
 import os
 import shutil
 import tempfile
@@ -19,7 +20,7 @@ ATOMS = 30
 
 class Chosen(Place):
     def make(self):
-        """Rows of which some are equal, and four dictionaries."""
+        """Write rows, some of which are equal, and four dictionaries."""
         rows = np.load(self.at("rows.npy"))
         rows = np.concatenate([rows, rows, rows[::-1]])[:8700]
         rows[200:500] = rows[3]
@@ -144,7 +145,8 @@ def check_counting(p):
              "--codes", "nonnegative", "--l0", 1.3, "--threads", 1, "--block", 64]
     need(sagitta(*words, "--output", p.at("whole")), "whole")
     out = ["--output", p.at("counting")]
-    # Behind the pass for the hash a piece takes 0.3 s to read: longer than a stop may wait in all.
+    # After the pass for the hash, a piece takes 0.3 s to read, which is longer than a stop may wait
+    # in all.
     job = job_start(*words, *out, LD_PRELOAD=FAULTS, FAULT="linger:110+", FAULT_OF="wide.npy")
     while "looked through first" not in (line := job.stderr.readline()) and line:
         pass

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: encode and route that are stopped, by a signal, a file or a time limit, end with 75 and
-leave a part.  Killed ones leave what --save-seconds saved last.  Resumed on any number of ranks,
-both give the bytes of a run that was never stopped, and so does a run that saves.  A job with other
-options or inputs is not continued, and a complete one is left as it is."""
+leave a part.  If they are killed, they leave what --save-seconds saved last.  Resumed on any number
+of ranks, both give the bytes of a run that was never stopped.  Saving changes no byte.  A job with
+other options or inputs is not continued, and a complete one is left as it is."""
 import os
 import random
 import shutil
@@ -36,7 +36,7 @@ def inputs_make(folder):
     values[2 * BLOCK + 7, 1] += 1
     np.save(f"{folder}/other.npy", values)
     values[2 * BLOCK + 7, 1] -= 1
-    for name, row in ("done", 2000), ("early", 7):  # in the first block, and not in the sample
+    for name, row in ("done", 2000), ("early", 7):  # in the first block, and in no sample
         values[row, 1] += 1
         np.save(f"{folder}/{name}.npy", values)
         values[row, 1] -= 1
@@ -96,7 +96,8 @@ def check_limit(folder):
 
 
 def left_alone(name, path, words, code, said, ranks=0):
-    """A run with --resume where a result is complete: it says this, and changes nothing there."""
+    """A run with --resume finds a complete result: it ends with this code and message, and changes
+    no file."""
     folder = os.path.dirname(path)
     before = {f: (os.stat(f"{folder}/{f}").st_mtime_ns, os.stat(f"{folder}/{f}").st_size)
               for f in os.listdir(folder) if not f.endswith(".lock")}
@@ -180,7 +181,7 @@ def check_complete(folder):
         for ranks in 0, 3:
             left_alone(name, path, [command, *words, "--block", 900, *to], 0,
                        ["is complete: nothing is left to do"], ranks)
-        if name == "range":  # a row that no sample has, and one that only the shifts have
+        if name == "range":  # a row in no sample, and one that only the shifts depend on
             del changes["all_rows_hash"]
             changes["rows_terms"] = {"rows": f"{folder}/other.npy"}
             changes["shift_hash"] = {"rows": f"{folder}/early.npy"}
@@ -280,7 +281,7 @@ def check_moments(folder):
         code, runs = 75, 0
         while code == 75 and runs < 20:
             ranks = random.choice((0, 2, 3))
-            grid = f"1x{ranks or 1}" if runs < 3 else "auto"  # which has fewer turns to stop after
+            grid = f"1x{ranks or 1}" if runs < 3 else "auto"  # which has fewer moments to stop
             job = job_start("encode", *words, "--resume", "--block", 512, "--output", out,
                             "--grid", grid, ranks=ranks)
             wait_until(lambda: temporaries(out, "supports.h5") or job.poll() is not None)
@@ -294,7 +295,7 @@ def check_moments(folder):
             code, text = job_end(job, 60)
             runs += 1
             stopped += code == 75
-        # SIGTERM that comes when the result is there ends the program as any other's.
+        # If SIGTERM comes when the result is there, it ends the program as any other program.
         ok(code in (0, 143, -signal.SIGTERM), f"trial {trial}: {code} {text[-300:]}")
         same(f"{folder}/moments.h5", f"{out}/supports.h5", f"trial {trial}")
     ok(stopped >= TRIALS / 2, f"{stopped} of these runs were stopped")

@@ -66,7 +66,8 @@ def check_packages(at):
 
 @claim("encoders of every kind are imported")
 def kinds_make(at):
-    """Dictionaries of every kind; one in which each atom has a twin, so that scores tie."""
+    """Make dictionaries of every kind.  In one of them each atom is there twice, so that scores
+    tie."""
     x = np.random.default_rng(5).standard_normal((N, 16)).astype("f4")
     x[7] = 0
     np.save(f"{at}/x.npy", x)
@@ -174,7 +175,7 @@ def check_parts(at):
 def check_silent(at):
     x = np.load(f"{at}/x.npy")
     loud = np.full(N, 1, "f4")
-    loud[BLOCK + 9:BLOCK + 99] = 1e6  # others do not come above the threshold
+    loud[BLOCK + 9:BLOCK + 99] = 1e6  # other rows have no score above the threshold
     np.save(f"{at}/silent.npy", x * loud[:, None])
     shutil.copytree(f"{at}/relu-sae", f"{at}/silent-sae")
 

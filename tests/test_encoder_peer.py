@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: on real rows `sagitta encode --encoder` gives the supports that SAELens and sparsify find
-with the same autoencoder, except where a score differs from the boundary only in its last bits;
-such rows are counted.  Needs SAELens and sparsify, in the Python of the tests or in PEER_PYTHON.
+with the same autoencoder.  Rows may differ if a score differs from the boundary only in its last
+bits; they are counted.
 
-It needs SAELens and sparsify, in the Python of the tests or the one that PEER_PYTHON names."""
+Needs SAELens and sparsify, in the Python of the tests or in PEER_PYTHON."""
 import os
 import tempfile
 
@@ -23,11 +23,11 @@ from tap import SOURCE, claim, done_testing, ok, sagitta
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 P, K, TOP, LEVEL = 384, 1024, 16, 2.0
-TIE = 2e-6  # of the largest score of a row: roundings of sums of 384 terms
+TIE = 2e-6  # of a row's largest score: roundings of sums of 384 terms
 
 
 def weights_make(x):
-    """An autoencoder whose atoms are rows, of several norms."""
+    """The weights of an autoencoder whose atoms are rows, with several norms."""
     generator = torch.Generator().manual_seed(1)
     mean = x.mean(0)
     atoms = x[torch.randperm(len(x), generator=generator)[:K]] - mean
@@ -61,7 +61,7 @@ def sparsify(at, values):
 
 
 def own_codes(at, name):
-    """Codes as that program has them."""
+    """The codes of encode, scaled as that program has them."""
     with h5py.File(f"{at}/{name}-own.h5") as f, h5py.File(f"{at}/{name}-d/dictionary.h5") as g:
         s, e = f["supports"], g["encoder"]
         codes = np.zeros(s.attrs["shape"], "f4")
@@ -71,7 +71,7 @@ def own_codes(at, name):
 
 
 def compare(at, name, x, encode, level):
-    """level: above which a score is a code; of topk the least that is one, in each row."""
+    """level: scores above it are codes; for topk, the least code of each row."""
     done = sagitta("import", f"{at}/{name}", "--output", f"{at}/{name}-d")
     ok(done.returncode == 0, f"{name}: {done.stderr[-300:]}")
     done = sagitta("encode", "--rows", ROWS, "--encoder", f"{at}/{name}-d", "--output",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `encode --encoder --codes nonnegative|signed` keeps the supports of the encoder bit for
-bit and solves their codes: those of scipy and NumPy, also where a row has more atoms than columns;
-the bytes do not depend on ranks, blocks, threads, parts and interruptions."""
+bit, and solves their codes.  These codes are those of SciPy and NumPy, also if a row has more atoms
+than columns.  Ranks, blocks, threads, parts and interruptions change no byte."""
 import json
 import os
 import shutil
@@ -79,10 +79,10 @@ def check_peers(at):
                     continue
                 best = nnls(d, row)[0] if sign == "nonnegative" else np.linalg.lstsq(
                     d, row, rcond=None)[0]
-                size = np.linalg.norm(row) + np.abs(c).sum()  # of what is rounded
+                size = np.linalg.norm(row) + np.abs(c).sum()  # size of the rounded numbers
                 worst = max(worst, (np.linalg.norm(row - d @ c) - np.linalg.norm(
                     row - d @ best)) / size, *([0] if sign == "signed" else -c))
-                if len(s) <= 16 and np.linalg.cond(d) < 1e3:  # else they are not unique
+                if len(s) <= 16 and np.linalg.cond(d) < 1e3:  # otherwise they are not unique
                     worst = max(worst, np.abs(c - best).max() / max(1, np.abs(best).max()) - 1e-6)
             ok(worst < 1e-6, f"{kind} {sign}: off by {worst}, lengths {sorted(sizes)}")
             if kind == "relu":
@@ -139,7 +139,7 @@ def check_errors(at):
     need(encode(at, "relu", "ridge.h5", "--rho", 0.5, "--codes", "signed"), "with a penalty")
     codes = [supports(f"{at}/{name}.h5")[2] for name in ("ridge", "relu-signed")]
     ok((codes[0] ** 2).sum() < 0.9 * (codes[1] ** 2).sum(), "a penalty makes codes smaller")
-    folder, k = f"{at}/long-sae", 2100  # every atom is in every row but one
+    folder, k = f"{at}/long-sae", 2100  # every atom is in all rows except one
     shutil.copytree(f"{at}/relu-sae", folder)
     with open(settings_of(folder)) as f:
         settings = json.load(f)

@@ -22,7 +22,7 @@ def columns(done):
 
 
 def csr(path, dense):
-    """Dense codes as SciPy writes a CSR matrix; columns descend, which nobody forbids."""
+    """Write dense codes as a CSR matrix of SciPy.  Columns descend, which is allowed."""
     rows = [np.nonzero(r)[0][::-1] for r in dense]
     with h5py.File(path, "w") as f:
         g = f.create_group("supports")

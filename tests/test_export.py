@@ -16,7 +16,7 @@ from exchange_files import FOLDERS, MADE, raw, tensors
 from tap import SOURCE, claim, done_testing, ok, peer_missing, sagitta
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
-DIGITS = 1e-6  # of figures in the log
+DIGITS = 1e-6  # rounding of figures in the log
 HAS = "import sys, importlib.util as u; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
 
 
@@ -30,7 +30,7 @@ def variance(rows, made):
 
 
 def judged(done):
-    """What the log says: Sagitta's own and the other program's explained variance."""
+    """The explained variance of Sagitta, and of the other program, from the log."""
     found = re.search(r"judged .* sagitta=(\S+) \w+=(\S+)", done.stderr)
     return (float(found[1]), float(found[2])) if found else (None, None)
 
@@ -84,7 +84,7 @@ def mean_of(at):
 
 
 def check_means(at, mean):
-    """One of another type, and one that is not finite."""
+    """A mean of another type, and one that is not finite."""
     with open(f"{at}/seed/st/dictionary.safetensors", "rb") as f:
         text = f.read()
     for old, new, words in ((b'mean":{"dtype":"F64"', b'mean":{"dtype":"I64"', "vector of 384 F64"),
@@ -127,7 +127,7 @@ def check_plain(at):
                 hashes.append(f["inputs"].attrs["dictionary_hash"])
             if source == "dictionary.h5":
                 os.rename(out, f"{at}/{name}.own.h5")
-            elif mean is None or not source.endswith(".npy"):  # which have no place for a mean
+            elif mean is None or not source.endswith(".npy"):  # they have no place for a mean
                 done = sagitta("diff", f"{at}/{name}.own.h5", out)
                 ok(done.returncode == 0, f"{name}: codes by {source}: {done.stdout[-300:]}")
         ok(len(set(hashes)) == 1, f"{name}: hashes {hashes}")
@@ -137,7 +137,7 @@ def check_plain(at):
 
 
 def encoded(at, rows):
-    """What encode explains of rows with the fit's dictionary, in as many digits as the log has."""
+    """The explained variance of rows that encode prints, with as many digits as the log."""
     done = sagitta("encode", "--rows", f"{at}/{rows}.npy", "--dictionary", f"{at}/fit", "--output",
                    f"{at}/{rows}-codes", "--force")
     need(done, f"encode {rows}")
@@ -203,7 +203,7 @@ def check_stable(at):
         need(sagitta("compare", a, b, "--output", f"{at}/{out}"), out)
     with h5py.File(f"{at}/compared/comparison.h5") as f:
         cosine = f["pairs/cosine"][:].astype("f8")
-    least = float(np.sort(cosine)[-40])  # an atom that is just stable enough
+    least = float(np.sort(cosine)[-40])  # the threshold at which this atom is just stable
     words = ("--comparison", f"{at}/compared", "--stable", repr(least))
     done = sagitta("export", fit, *words, "--output", f"{at}/st", "--json")
     need(done, "stable")

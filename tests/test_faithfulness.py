@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: scripts/python/examples/faithfulness.py reads a BERT encoder, replaces a layer's states
-and finds what PyTorch's own layers find; a dictionary that describes all leaves the model as it
-is; rows of another layer are refused."""
+"""Claim: scripts/python/examples/faithfulness.py reads a BERT encoder, replaces the states of a
+layer, and finds what PyTorch's own layers find.  A dictionary that describes the states completely
+changes nothing.  Rows of another layer are refused."""
 import json
 import os
 import struct
@@ -23,7 +23,7 @@ import sagitta.torch  # noqa: E402
 
 P, HEADS, INNER, LAYERS, WORDS, WINDOW, WINDOWS, LAYER = 32, 4, 64, 4, 60, 16, 40, 2
 AGREE = 2e-4  # of figures that are printed with four digits, and of float32 sums in another order
-# Our name of a part, and that of a file of weights.
+# Our name of a part: its name in a file of weights.
 PARTS = {"self_attn.out_proj": "attention.output.dense", "linear1": "intermediate.dense",
          "linear2": "output.dense", "norm1": "attention.output.LayerNorm",
          "norm2": "output.LayerNorm"}
@@ -43,7 +43,7 @@ def safetensors_write(path, tensors):
 
 
 def model_made(folder):
-    """A random encoder of PyTorch's layers, written as BERT; returns (embeddings, layers)."""
+    """Write a random encoder of PyTorch's layers as BERT.  Returns (embeddings, layers)."""
     torch.manual_seed(0)
     layers = [torch.nn.TransformerEncoderLayer(P, HEADS, INNER, 0.0, "gelu", 1e-12, True).eval()
               for _ in range(LAYERS)]
@@ -86,7 +86,8 @@ def figures_of(full, other):
 
 
 def expected(layers, x, described, mean):
-    """Lines of four figures: states after each layer from LAYER on, and embeddings."""
+    """The expected lines of four figures, for states after each layer from LAYER on, and for
+    embeddings."""
     kinds = [x, described, mean]
     lines = [[k[:, 1:-1].flatten(0, 1) for k in kinds]]
     for layer in layers[LAYER:]:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a stopped rank ends the job with 76 within the deadline, a killed one ends it too, and
-nothing half-done is published; after kills at random moments a later run works; a signal leaves no
-temporary file; a disk that fails or hangs ends the job with 74, a failure during a read with its
-own code; threads that are late change no bit; two runs do not share a place.
-The first two on GPUs too, one a rank where there are enough; CUTS=gpu: only there."""
+"""Claim: a stopped rank ends the job with 76 within the deadline.  A killed rank ends the job too,
+and nothing unfinished is published.  After kills at random moments a later run works.  A signal
+leaves no temporary file.  A disk that fails or hangs ends the job with 74; a failure during a read
+ends it with its own code.  Late threads change no bit.  Two runs cannot share a place.
+
+If there are GPUs, ranks are stopped and killed on them too, with one GPU per rank if there are
+enough.  With CUTS=gpu only this is run."""
 import os
 import random
 import re
@@ -22,7 +24,8 @@ KILLS, PAIRS = (50, 8) if FULL else (10, 4)
 
 
 def start(folder, ranks, *words, place=None):
-    """A job that would run for long; returns mpirun's process, with ranks = 0 the program's own."""
+    """Start a job that runs for a long time.  Returns the process of mpirun; with ranks = 0, of the
+    program."""
     return job_start("encode", "--rows", f"{folder}/rows.h5", "--dictionary",
                      f"{folder}/dictionary.h5", "--top-s", 32, "--rounds", 32, "--force",
                      "--output", place or f"{folder}/run", *words, ranks=ranks)
@@ -85,9 +88,9 @@ def check_random_kills(folder):
 
 @claim("signals end the job and leave no temporary file")
 def check_signals(folder):
-    """Ctrl-C and a batch system's signals, the second time: the process dies of them, its temporary
-    file is gone.  Ranks get them as from Slurm, all at once: mpirun kills 20 ms after its own
-    SIGTERM to them, which a busy machine may not have delivered by then."""
+    """SIGINT and the signals of batch systems, sent twice: the process dies of them, and its
+    temporary file is removed.  All ranks get them at once, as from Slurm.  mpirun would kill them
+    20 ms after its own SIGTERM, which may be too early on a busy machine."""
     for ranks, number in ((0, signal.SIGINT), (0, signal.SIGTERM), (0, signal.SIGHUP),
                           (2, signal.SIGTERM)):
         job = start(folder, ranks)
@@ -111,7 +114,7 @@ def spellings(folder):
 
 @claim("two runs do not share a place, however it is spelled")
 def check_two_runs(folder):
-    """Without HDF5's locks, as on file systems where they are turned off."""
+    """Run without HDF5's locks, as on file systems on which they are turned off."""
     os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"
     first = start(folder, 0)
     begun = is_at_work(folder)
@@ -139,7 +142,7 @@ def check_two_runs(folder):
 
 
 def pair_run(folder, i):
-    """What is wrong after two runs at once."""
+    """Errors after two runs at once."""
     names = spellings(folder)
     jobs = [start(folder, 0, "--rounds", 1, "--top-s", 4, place=name)
             for name in (names[i % 4], names[(i + 1) % 4])]
@@ -151,7 +154,7 @@ def pair_run(folder, i):
 
 
 def faulty_encode(folder, fault, *words):
-    """A run whose n-th read of a file fails or hangs; (code, message, seconds)."""
+    """A run in which a read of the rows fails or hangs.  Returns (code, message, seconds)."""
     begun = time.time()
     done = faulty(fault, "encode", "--rows", f"{folder}/rows.npy", "--dictionary",
                   f"{folder}/atoms.npy", "--top-s", 2, "--block", 8, "--output", f"{folder}/run",
@@ -196,7 +199,7 @@ def check_ahead(folder):
         skip("the sanitizers come first among what is preloaded")
         return
     rows = np.random.default_rng(5).standard_normal((9000, 5)).astype("f4")
-    rows[100, 3] = np.nan  # the next piece is asked for before this one is looked at
+    rows[100, 3] = np.nan  # the next piece is read before this row is checked
     np.save(f"{folder}/spoilt.npy", rows)
     for words in [], ["--center"]:
         code, text = faulty("wake:1+", "seed", "--rows", f"{folder}/spoilt.npy", "--atoms", 5,
@@ -205,7 +208,7 @@ def check_ahead(folder):
 
 
 def check_late(folder):
-    """What runs in the background ends much later than the routing."""
+    """Background work ends much later than routing."""
     result, in_time = f"{folder}/run/supports.h5", f"{folder}/in-time.h5"
     for rounds in 1, 2:
         words = "--block", "800", "--rounds", rounds
@@ -220,7 +223,7 @@ def check_late(folder):
 
 @claim("on GPUs a rank that stops or is killed ends the job")
 def check_gpus(folder):
-    """NCCL where every rank has a GPU of its own, the host's memory where they share one."""
+    """Ranks use NCCL if each has its own GPU, and the host's memory if they share one."""
     gpus = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")
     ranks = gpus if gpus in (2, 3) else 3
     words = ranks, "--device", "cuda", "--block", 64

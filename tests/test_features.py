@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: evaluate --truth and --labels say what NumPy and scikit-learn make of the same codes; fit
---encode-s encodes with more atoms than it fits with; what does not belong together is refused."""
+"""Claim: evaluate --truth and --labels give what NumPy and scikit-learn compute from the same
+codes.  fit --encode-s encodes with more atoms per row than it fits with.  Inputs that do not belong
+together are refused."""
 import json
 import os
 import tempfile
@@ -108,8 +109,8 @@ def f1(hits, said, true):
 
 
 def probed(codes, labels):
-    """(threshold, fires) of (N.33) by brute force, the labels that were probed, and for each label
-    the atoms with the best F1 of the first half."""
+    """By brute force: (threshold, fires) of (N.33), the labels that were probed, and for each label
+    the atoms with the best F1 in the first half."""
     n, half = len(labels), len(labels) // 2
     values, counts = np.unique(labels[labels >= 0], return_counts=True)
     chosen = values[np.lexsort((values, -counts))][:300]

@@ -11,7 +11,7 @@ from train_place import Place
 
 
 def truth_of(p, world, rows, find, encode):
-    """What `evaluate --truth` says of unseen rows of a world."""
+    """What `evaluate --truth` prints for unseen rows of a world."""
     make = ["synth", "--kind", "world", *world, "--force"]
     unseen = ["--rows", p.at("unseen", "rows.h5")]
     need(sagitta(*make, "--n-rows", rows, "--output", p.at("world")), "synth")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What synth, encode and fit compute has the fingerprints of tests/expected, on any processor: with
-# EMULATOR the program runs under it.
+# Claim: the results of synth, encode and fit have the fingerprints of tests/expected on any
+# processor.  If EMULATOR is set, the program runs under it.
 sagitta=${builddir:-.}/sagitta
 source=$(cd "${srcdir:-.}" && pwd)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -13,14 +13,14 @@ run()
 {
   $EMULATOR "$sagitta" "$@" 2>> log || { sed 's/^/# /' log; echo "Bail out! sagitta $1"; exit 1; }
 }
-judge() # NAME GOT: the fingerprint of expected/fingerprints
+judge() # NAME GOT: compares with the fingerprint of expected/fingerprints
 {
   want=$(sed -n "s/^$1 //p" "$source/tests/expected/fingerprints")
   count=$((count + 1))
   [ -n "$want" ] && [ "$2" = "$want" ] || printf 'not '
   echo "ok $count - $1: fingerprint $2 is $want"
 }
-check() # NAME COMMAND OPTIONS: the fingerprint of what it computes
+check() # NAME COMMAND OPTIONS: checks the fingerprint of its result
 {
   name=$1
   shift
@@ -28,7 +28,7 @@ check() # NAME COMMAND OPTIONS: the fingerprint of what it computes
   run "$@" --output "$name-out"
   judge "$name" "$(sed -n 's/.*fingerprint=\([0-9a-f]*\).*/\1/p' log | tail -n 1)"
 }
-fitted() # NAME OPTIONS: codes and atoms of a fit of real rows
+fitted() # NAME OPTIONS: checks codes and atoms of a fit of real rows
 {
   check fit-"$1" fit --find codes --rows real.npy --holdout-share 0.3 --atoms 64 --top-s 3 \
     --rounds 2 --tolerance 0 --twin-cosine 0.6 $2
@@ -47,7 +47,7 @@ check frames-rounds encode --rows frames/rows.h5 --dictionary frames/dictionary.
 "${PYTHON:-/usr/bin/python3}" -c "import sys, h5py, numpy
 numpy.save('real.npy', h5py.File(sys.argv[1])['rows'][:1024])" \
   "$source/input/minilm-l3-kjv-8k.h5" || { echo 'Bail out! no rows'; exit 1; }
-[ "${CHECK_FULL:-0}" != 0 ] || few=$EMULATOR # an emulator is slow: of each kind one
+[ "${CHECK_FULL:-0}" != 0 ] || few=$EMULATOR # an emulator is slow: one of each kind
 for codes in signed nonnegative; do
   for update in atoms joint; do
     case $few:$codes-$update in ?*:signed-atoms | ?*:nonnegative-joint) continue ;; esac

@@ -14,11 +14,11 @@ import numpy as np
 from tap import FULL, claim, done_testing, ok, sagitta, skip
 
 SANITIZED = os.environ.get("SANITIZED")
-FOUND, SHARE = 0.99, 0.95  # |cosine| of an atom that is found; share of those
+FOUND, SHARE = 0.99, 0.95  # least |cosine| of an atom that is found; share of these atoms
 
 
 def planted(folder, name, n, k, p, s, signed):
-    """Rows of s atoms each with codes of 0.5 to 1.5 and 1 % noise; (path, atoms)."""
+    """Rows with s atoms each, codes of 0.5 to 1.5, and 1 % noise.  Returns (path, atoms)."""
     random = np.random.default_rng(3)
     atoms = random.standard_normal((k, p))
     atoms /= np.linalg.norm(atoms, axis=1)[:, None]
@@ -70,7 +70,7 @@ def check_partition(folder):
     n, k = (2400, 600) if SANITIZED else (6000, 1500)
     random = np.random.default_rng(5)
     rows = random.standard_normal((n, 12)).astype("f4")
-    rows[:, 0] += 8  # what atoms have in common starves some of them
+    rows[:, 0] += 8  # a part that all atoms have, so that some atoms are never used
     path = os.path.join(folder, "uneven.npy")
     np.save(path, rows)
     words = ["--atoms", k, "--top-s", 3, "--rounds", 1, "--sweeps", 4, "--tolerance", 0,
@@ -90,7 +90,7 @@ def check_partition(folder):
             out = os.path.join(folder, f"cut-{kind}-{ranks}")
             done = fit(out, path, *words, *update, "--codes", codes, *cut, ranks=ranks)
             ok(done.returncode == 0, f"{ranks} ranks exit {done.returncode} {done.stderr[-300:]}")
-            # Atoms are rounded to float32; the sums of state.h5 are not.
+            # Atoms are rounded to float32, but the sums in state.h5 are not.
             files = ["dictionary.h5", "supports.h5"] + ["state.h5"] * (update[0] == "--minibatch")
             for name in files:
                 same = sagitta("diff", os.path.join(base, name), os.path.join(out, name))
@@ -98,7 +98,7 @@ def check_partition(folder):
 
 
 def joint_step(path, dictionary, out, rho):
-    """Where (N.20) moves the atoms of a file, from the codes that encode gives them."""
+    """Where (N.20) moves the atoms of a file, with the codes that encode gives them."""
     done = sagitta("encode", "--rows", path, "--dictionary", dictionary, "--top-s", 3, "--rounds",
         8, "--rho", rho, "--codes", "nonnegative", "--output", out, "--force")
     if not ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}"):
@@ -345,7 +345,7 @@ def check_refused(folder):
     done = sagitta("fit", "--rows", path, "--atoms", 30, "--output", os.path.join(folder, "x.h5"))
     ok(done.returncode == 2 and "two files" in done.stderr, f"one file: {done.stderr[-300:]}")
     flat = rows.copy()
-    flat[:, 3] = 2  # a column that never varies is no reason to refuse
+    flat[:, 3] = 2  # a column that never varies is allowed
     np.save(path, flat)
     for words in ([], ["--uncentered"], ["--update", "atoms"], ["--codes", "signed"]):
         out = os.path.join(folder, "flat" + "".join(map(str, words)))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a fit by parts reads the next part while it uses the present one, of files of any format,
-and names a bad row as if it did not."""
+"""Claim: a fit by parts reads the next part while it uses the present one, from files of any
+format.  A bad row is named as in a fit that does not read ahead."""
 import json
 import os
 import tempfile
@@ -12,7 +12,7 @@ from tap import claim, done_testing, later_wins, need, ok, sagitta, same
 
 SLOW = os.path.join(os.environ["builddir"], "tests/slow.so")
 N, P, PART = 40960, 128, 8192
-RATE = 8e6  # bytes a second of a file of rows
+RATE = 8e6  # bytes per second of a file of rows
 FIT = ["--atoms", 512, "--top-s", 8, "--find", "codes", "--update", "joint",
        "--holdout-share", 0.01, "--minibatch", PART, "--sweeps", 1, "--threads", 1,
        "--device", "cpu", "--force"]

@@ -29,7 +29,7 @@ def atoms_of(path):
 
 
 def codes_of(folder, dictionary, rows):
-    """The codes that encode gives rows, an array."""
+    """The codes that encode gives the rows, as an array."""
     np.save(f"{folder}/some.npy", rows)
     done = sagitta("encode", "--rows", f"{folder}/some.npy", "--dictionary", dictionary, "--top-s",
                    S, "--rounds", 8, "--rho", RHO, "--codes", "nonnegative", "--output",
@@ -47,7 +47,7 @@ def normed(atoms):
 
 
 def moved(codes, rows, atoms, held, steps):
-    """Conjugate gradients on the normal equations, in numpy, from the atoms as they are."""
+    """The atoms after conjugate gradients on the normal equations, in NumPy, from these atoms."""
     matrix, weight = codes.T @ codes + np.diag(held), (codes**2).sum(0) + held
     right = codes.T @ rows + held[:, None] * atoms
     where, gain, along = atoms.copy(), 0, np.zeros_like(atoms)
@@ -64,7 +64,7 @@ def moved(codes, rows, atoms, held, steps):
 
 def rows_make(folder, name="rows.npy", n=900, p=16, common=0):
     rows = np.random.default_rng(7).standard_normal((n, p)).astype("f4")
-    rows[:, 0] += common  # what atoms have in common starves some of them
+    rows[:, 0] += common  # a part that all atoms have, so that some atoms are never used
     np.save(f"{folder}/{name}", rows)
     return rows, f"{folder}/{name}"
 
@@ -186,7 +186,7 @@ def check_plan(folder):
     k, p, m = 1 << 17, 256, 65536
     ok(one["update"] == "conjugate" and joint > 8 * k * k > 50 * one["rank_bytes"]["update"],
        f"{one['rank_bytes']['update']} bytes, {joint} of the joint update")
-    # 16 P M + 40 K P over the ranks, with columns of 4 bytes and lists of 8 s M where they are many
+    # Bytes: 16 P M + 40 K P divided over the ranks, with columns of 4 bytes, and lists of 8 s M.
     most = (20 * p * m + 40 * k * p) // 4 + 8 * 8 * m + 3 * (16 * k + 4096 * 4 * p)
     ok(four["rank_bytes"]["update"] < most,
        f"{four['rank_bytes']['update']} bytes on four ranks, at most {most}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta fit --find features` writes the same bytes on any number of ranks and threads,
-resumed or not; `encode --encoder` gives rows what NumPy and SciPy find by its thresholds; other
-commands take the result; and it refuses what it should."""
+resumed or not.  From its thresholds `encode --encoder` gives rows the codes that NumPy and SciPy
+find.  Other commands take the result.  Wrong requests are refused."""
 import json
 import os
 import shutil
@@ -122,7 +122,7 @@ def check_numpy(p):
             equal += 1
             worst = max(worst, np.abs(own - codes).max() / max(codes.max(), 1))
     ok(equal >= 0.995 * len(rows), f"{equal} of {len(rows)} rows have the same atoms")
-    ok(worst < 1e-4, f"codes differ by {worst}")  # those of f32 scores, solved in f64
+    ok(worst < 1e-4, f"codes differ by {worst}")  # float32 scores, and codes solved in float64
 
 
 @claim("more is explained, and found, than at the start; run.json says so")
@@ -130,7 +130,7 @@ def check_told(p):
     told = json.loads(p.one.stdout)
     lines = told["lines"]
     ok(told["find"] == "features" and told["l0_target"] == 2.5, f"{told}")
-    # 24 of 30 atoms in 12 columns, of which many are too near each other for both to be kept
+    # 24 of 30 atoms in 12 columns: many are too close to each other for both to be kept
     ok(lines[-1]["atoms"] == 24 and lines[-1]["unseen"] > 0.7, f"{lines}")
     ok(lines[0]["unseen"] < lines[-1]["unseen"] and abs(lines[-1]["unseen_l0"] - 2.5) < 0.5,
        f"{lines}")

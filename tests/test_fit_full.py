@@ -15,7 +15,7 @@ from jobs import environment, faulty, temporaries
 from tap import SAGITTA, claim, done_testing, later_wins, ok, sagitta, skip_all
 
 SWEEPS = 7
-KINDS = {  # what it fits, the file that the disk has no room for, and how many sweeps there are
+KINDS = {  # options of the fit, the file for which the disk has no room, number of sweeps
     "dictionary": (["--update", "joint", "--rows", "rows.npy"], "dictionary.h5", SWEEPS),
     "state": (["--update", "joint", "--rows", "few.npy", "--atoms", 50, "--top-s", 6], "state.h5",
               SWEEPS),
@@ -47,7 +47,7 @@ class Place:
 
 
 def sweeps_of(out):
-    """Of the files that can be gone on from; they are whole."""
+    """The numbers of sweeps of the files that --resume can use.  These files must be whole."""
     found = []
     for name in "dictionary.h5", "state.h5":
         if os.path.exists(os.path.join(out, name)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: run.json says what history, supports and log of a fit say, whatever its names are; it is
-of the run whose results are beside it, can be read at any time, and takes no place of an input or
-of what a link names."""
+"""Claim: run.json has what history, supports and log of a fit have, with any characters in names.
+It belongs to the run whose results are beside it, and can be read at any time.  It replaces no
+input, and nothing that a link names."""
 import json
 import math
 import os
@@ -48,7 +48,7 @@ class Place:
 
 
 def same(page, value):
-    """null is what is no number; all other numbers are the same bits."""
+    """null stands for NaN; all other numbers must have the same bits."""
     return math.isnan(value) if page is None else page == value
 
 

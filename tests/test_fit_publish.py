@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: while the state of a sweep of fit is published the next sweep computes, but no later one;
-whatever then happens to the run, the files are those of one sweep, and --resume goes on from it."""
+"""Claim: while fit publishes the state of a sweep, it computes the next sweep, but no later one.
+Whatever then ends the run, the files are those of one sweep, and --resume continues from them."""
 import os
 import shutil
 import signal
@@ -34,8 +34,8 @@ class Place:
                           "--sweeps", SWEEPS, "--output", self.at(out), *words)
 
     def held_up(self, out, part, *words, of="dictionary.h5"):
-        """A fit that waits while it publishes this file, at this part of all calls for it; its
-        gate."""
+        """Start a fit that waits while it publishes this file, at this part of all calls for it.
+        Returns the job and its gate."""
         of, gate = f"{of}.*.tmp", self.at("gate")
         calls = faulty("gate:1000000000", *self.words(out, *words, "--force"), count=True, of=of)
         shutil.rmtree(self.at(out))
@@ -102,7 +102,7 @@ def check_ends(place):
 @claim("what is published is the state as it was, though the next sweep has moved the atoms")
 def check_copied(place):
     words = ["--rows", place.at("few.npy"), "--atoms", 50, "--top-s", 6, "--relaxation", 1]
-    for _ in range(20):  # the file is there for a moment alone
+    for _ in range(20):  # the file exists only for a moment
         job, gate = place.held_up("moved", 0.6, *words, of="state.h5")
         state, kept = place.at("moved", "state.h5"), place.at("kept.h5")
         there, before = place.sweep("moved", "state.h5"), os.stat(state).st_ino

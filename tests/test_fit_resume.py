@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a fit that is resumed, on another number of ranks and after any of its files, gives the
-bytes of one run, for every update and by parts.  Rows, options and files of another fit are
-refused."""
+"""Claim: a fit that was stopped, or killed at any call for a file, and is resumed on another number
+of ranks gives the bytes of one run, for every update and by parts.  Rows, options and files of
+another fit are refused."""
 import os
 import shutil
 import signal
@@ -21,7 +21,7 @@ KINDS = {
     "parts": ["--minibatch", 1500, "--uncentered"],
     "conjugate": ["--update", "conjugate", "--uncentered"],
     "weights": ["--update", "conjugate", "--minibatch", 1500, "--uncentered"],
-    "one part": ["--minibatch", 5000, "--uncentered"],  # more rows than there are
+    "one part": ["--minibatch", 5000, "--uncentered"],  # more rows than the file has
 }
 
 
@@ -29,7 +29,7 @@ class Place:
     def __init__(self, folder):
         random = np.random.default_rng(5)
         self.folder, self.rows = folder, random.standard_normal((3000, 12)).astype("f4")
-        self.rows[:, 0] += 8  # what atoms have in common starves some of them
+        self.rows[:, 0] += 8  # a part that all atoms have, so that some atoms are never used
         np.save(self.at("rows.npy"), self.rows)
         np.save(self.at("held.npy"), self.rows[:200])
 
@@ -113,7 +113,7 @@ def check_asked(place, kind):
     for part, number in moments if FULL or kind == "joint" else moments[:1]:
         os.environ["FAULT_SIGNAL"] = str(int(number))
         shutil.rmtree(place.at(out))
-        n = calls // part  # the last sweeps and the supports are most of them
+        n = calls // part  # most calls are for the last sweeps and the supports
         code, text = faulty(f"signal:{n}", *place.words(out, kind, 5), of=".tmp")
         left = [name for name in os.listdir(place.at(out)) if name.endswith(".tmp")]
         ok(code == 75 and "stopped by a signal: --resume" in text and not left,
@@ -297,7 +297,7 @@ def check_refused(place):
     np.save(place.at("other.npy"), rows)
     np.save(place.at("fewer.npy"), place.rows[:-1])
     rows = place.rows.copy()
-    rows[1500:] += 1  # the part that is not in memory behind two passes
+    rows[1500:] += 1  # the part that is not in memory after two passes
     np.save(place.at("part.npy"), rows)
     held = place.rows[:200].copy()
     held[7, 7] += 1

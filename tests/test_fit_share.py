@@ -18,7 +18,7 @@ from tap import SAGITTA, SOURCE, claim, done_testing, ok, sagitta, skip
 
 LIBRARY = os.path.join(TESTS, "fault_window.so")
 FILES = ("dictionary.h5", "supports.h5")
-# Atoms that are alike are replaced in most sweeps; then what the sums have of them is forgotten.
+# Atoms that are alike are replaced in most sweeps; then the sums forget these atoms.
 PARTS = ["--minibatch", 1024, "--twin-cosine", 0.5]
 
 
@@ -83,7 +83,8 @@ def check_plan(words):
         figures[share] = float(re.search(r"an update ([\d.]+)", done.stdout)[1])
         told = re.search(r"^shared +6.2 MB once per node", done.stdout, re.M)
         ok(done.returncode == 0 and (share == "yes") == (told is not None), done.stdout)
-    # Each has two rounds of the Gram matrix, 6.144 MB, where the node has one; and the lists.
+    # Without sharing each rank has the lists and two rounds of the Gram matrix, of 6.144 MB each.
+    # With sharing the node has the lists and one round.
     less = 2 * 6.144 + 0.033 - (6.144 + 0.033) / 4
     ok(abs(figures["no"] - figures["yes"] - less) < 0.2, f"{less} MB less: {figures}")
 
@@ -112,7 +113,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def peak(words):
-    """MB that rank 1 of two had at most."""
+    """The peak memory of rank 1 of two, in MB."""
     done = sagitta(*words, ranks=2, program=(sys.executable, "-c", PEAK, SAGITTA))
     found = re.search(r"peak of 1: (\d+)", done.stderr)
     ok(done.returncode == 0 and found, f"{words}: exit {done.returncode} {done.stderr[-200:]}")

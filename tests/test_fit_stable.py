@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: by default fit finds stable atoms: with 8 atoms per row, or --top-s, it gives the bytes of
 --find codes with these options and four times as many --encode-s.  Options that are given override
-this, limits that apply are logged, and impossible values are refused. tests/expected has what
+this, limits that apply are logged, and impossible values are refused.  tests/expected has what
 --find codes computes."""
 import json
 import tempfile
@@ -34,7 +34,7 @@ class Place:
         return json.loads(done.stdout), done.stderr
 
     def same(self, a, b):
-        """Dictionary and supports, and what they say of options that count."""
+        """Are dictionary and supports equal, and their options that count?"""
         done = sagitta("diff", self.at(a), self.at(b))
         told = []
         for name in a, b:
@@ -43,7 +43,7 @@ class Place:
         return done.returncode == 0 and told[0] == told[1]
 
 
-# What is given, what it has the bytes of, and the numbers of atoms a row.
+# Options of a fit, options that give the same bytes, and the numbers of atoms per row.
 ALIKE = (
     ((), ("--top-s", 8, "--encode-s", 32), 8, 32),
     (("--top-s", 3), ("--top-s", 3, "--encode-s", 12), 3, 12),

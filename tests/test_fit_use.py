@@ -33,7 +33,7 @@ class Place:
         return done.stderr
 
     def encode(self, out, *words, dictionary="fit"):
-        """What the log says of top-s and rounds, and what the file says."""
+        """top-s and rounds, from the log and from the file."""
         text = self.need("encode", "--rows", self.at("rows.npy"), "--dictionary",
                          self.at(dictionary), "--output", self.at(out), "--force", *words)
         with h5py.File(self.at(out, "supports.h5")) as f:
@@ -160,7 +160,7 @@ def check_hints(place):
 
 @claim("the peer's explained variance is Sagitta's")
 def check_peer(place):
-    sys.path.append(os.path.join(SOURCE, "scripts"))  # what it imports
+    sys.path.append(os.path.join(SOURCE, "scripts"))  # its imports are there
     spec = importlib.util.spec_from_file_location("bench_sae",
                                                   os.path.join(SOURCE, "scripts/bench_sae.py"))
     bench = importlib.util.module_from_spec(spec)
@@ -176,7 +176,7 @@ def check_peer(place):
     rows = bench.rows_read(place.at("rows.npy")).astype("f8")
     rss = ((rows - mean - codes @ atoms) ** 2).sum()
     got = bench.explained(rss, rows)
-    # Sagitta rounds the rows less their means to float32.
+    # Sagitta rounds the centered rows to float32.
     ok(abs(got - said) < 1e-6 and 0.1 < said < 0.999, f"{got} and {said}")
     steps = [bench.share_of(i, 100, 0.1, 0.5) for i in range(100)]
     ok(steps[0] == 0.1 and max(steps) == 1 == steps[9] == steps[50] and

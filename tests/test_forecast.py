@@ -17,7 +17,8 @@ from jobs import environment
 from tap import FULL, SAGITTA, SOURCE, claim, done_testing, launch, need, ok, sagitta, skip
 
 REAL = os.path.join(SOURCE, "input/minilm-l3-kjv-8k.h5")
-# What tells most of a job: rows, a Gram matrix, parts with sums, buffers of batches, weights.
+# The parts that take most memory of a job: rows, a Gram matrix, parts with sums, buffers of
+# batches, weights.
 JOBS = {
     "joint": ["fit", "--atoms", 1024, "--sweeps", 1, "--rounds", 2],
     "atoms": ["fit", "--atoms", 512, "--sweeps", 1, "--find", "codes", "--update", "atoms",
@@ -29,19 +30,19 @@ JOBS = {
     "train": ["train", "--atoms", 8192, "--steps", 1],
 }
 ENCODE = ["encode", "--top-s", 64]
-LONG = () if FULL else ("features",)  # to run: tens of seconds
-LEAST, MOST = 0.9, 1.3  # of small jobs: a library's own memory, and pages that nobody touched
+LONG = () if FULL else ("features",)  # jobs that take tens of seconds
+LEAST, MOST = 0.9, 1.3  # libraries take memory too, and some pages are never touched
 
 
 def peak(words):
-    """The bytes that a process had at most, and its exit code."""
+    """The peak memory of a process in bytes, and its exit code."""
     done = subprocess.Popen([SAGITTA, *map(str, words)], stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(done.pid, 0)
     return 1024 * usage.ru_maxrss, os.waitstatus_to_exitcode(status)
 
 
-# Runs a program, and adds the bytes that it had at most to a file.
+# Runs a program, and appends its peak memory in bytes to a file.
 PEAK = [sys.executable, "-c", """import os, subprocess, sys
 child = subprocess.Popen(sys.argv[2:])
 _, status, usage = os.wait4(child.pid, 0)
@@ -51,7 +52,7 @@ sys.exit(os.waitstatus_to_exitcode(status))"""]
 
 
 def words_of(folder):
-    """Half of the rows, or all."""
+    """Options for half of the rows, or for all."""
     rows = f"{folder}/half.npy"
     if not os.path.exists(rows):
         with h5py.File(REAL) as f:
@@ -123,7 +124,7 @@ def holes_check(folder):
 @claim("ranks share rows; with more of them each has less")
 def ranks_check(folder):
     few = ["fit", "--atoms", 64, "--sweeps", 1]
-    many = f"{folder}/many.npy"  # more than lists, and than what ranks send
+    many = f"{folder}/many.npy"  # more memory than lists and messages take
     np.lib.format.open_memmap(many, "w+", "f2", (1 << 17, 384))
     for name, job, rows in ("joint", few, many), ("features", JOBS["features"], REAL):
         words = [*job, "--rows", rows, "--threads", 1, "--device", "cpu"]
@@ -132,7 +133,7 @@ def ranks_check(folder):
 
 
 def taken(folder, job, ranks):
-    """The bytes that the largest rank of a job had at most."""
+    """The peak memory of the largest rank of a job, in bytes."""
     told = f"{folder}/peaks"
     need(subprocess.run([*launch(ranks), *PEAK, told, SAGITTA, *map(str, job)], capture_output=True,
                         text=True, env=environment(), timeout=300), job[0])

@@ -60,8 +60,8 @@ def check_colons(at, rows, atoms):
 
 
 def filtered(path, name, values, number, mask=0):
-    """A dataset whose chunks are said to have gone through a filter of a number; with a mask they
-    have not."""
+    """Write a dataset whose chunks claim to have passed the filter `number`; with a mask they have
+    not."""
     with h5py.File(path, "a", libver=OLD) as f:
         made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         made.set_chunk(values.shape)
@@ -101,7 +101,7 @@ def check_filters(at, rows, atoms):
 
 
 def patched(path, out, pattern, byte, value):
-    """Change one byte of what the pattern finds: the version of some structure."""
+    """Change one byte that the pattern finds: the version of an HDF5 structure."""
     with open(path, "rb") as f:
         whole = bytearray(f.read())
     found = re.search(pattern, whole, re.S)
@@ -160,7 +160,7 @@ def csr(path, dense, indices="i4", indptr="i8", shape="i8"):
 
 
 def uses(at, path, out):
-    """All commands that take codes, by name."""
+    """Run all commands that take codes.  Returns {name: run}."""
     data = ("--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy")
     end = ("--force", "--output", f"{at}/{out}")
     return {"evaluate": sagitta("evaluate", *data, "--codes", path),
@@ -193,7 +193,7 @@ def check_whole(at, codes):
         for verb, done in uses(at, path, "any").items():
             fails(done, 65, [word], f"{verb} of atom {value}")
     csr(path, codes)
-    with h5py.File(path, "r+") as f:  # any order of a row, as of a product of two matrices
+    with h5py.File(path, "r+") as f:  # a row may have any order, as in a product of two matrices
         for name in ("indices", "data"):
             f[f"supports/{name}"][:2] = f[f"supports/{name}"][:2][::-1]
     for verb, done in uses(at, path, "any").items():

@@ -15,7 +15,7 @@ N, K, P, S = 300, 20, 16, 3
 RANDOM = np.random.default_rng(6)
 ROWS = RANDOM.standard_normal((N, P)).astype("f4")
 FRAMES = np.linalg.qr(RANDOM.standard_normal((K, P, 2)))[0].transpose(0, 2, 1).astype("f4")
-ROUNDING = 1e-5  # of scores, relative to the row: 2 P roundings to float32
+ROUNDING = 1e-5  # of scores, relative to the norm of the row: 2 P roundings to float32
 
 
 def encode(folder, rows, atoms, *words, ranks=0):
@@ -34,7 +34,7 @@ def encode(folder, rows, atoms, *words, ranks=0):
 
 
 def wanted(rows, frames, rounds):
-    """The supports and scores of float64, where no score is out of range."""
+    """The supports and scores in float64, where no score is out of range."""
     supports, scores = (np.zeros((len(rows), S), t) for t in ("i4", "f8"))
     for i, x in enumerate(rows.astype("f8")):
         left, have = x, 0
@@ -49,7 +49,7 @@ def wanted(rows, frames, rounds):
 
 
 def equals(got, want, rows):
-    """Are supports those of `want`, and scores, to the roundings of a row?"""
+    """Are supports those of `want`, and scores too, up to the roundings of a row?"""
     size = np.maximum(np.linalg.norm(rows.astype("f8"), axis=1), 1e-300)[:, None]
     unit = np.maximum(ROUNDING * size, 2.0**-149)
     return np.array_equal(got[0], want[0]) and (abs(got[1] - want[1]) <= unit).all()
@@ -71,7 +71,7 @@ def check_scaled(folder, on):
             ok(done.returncode == 0 and said == 0 and np.array_equal(got, first)
                and np.array_equal(found, np.ldexp(scores, power)),
                f"2^{power}, {rounds} rounds: {done.stderr[-200:] if done.returncode else said}")
-    rows = np.ldexp(ROWS, -140)  # 9 bits are left, exactly widened
+    rows = np.ldexp(ROWS, -140)  # 9 bits remain, and are widened exactly
     done, got, found, said = encode(folder, rows, FRAMES, *on)
     ok(said == 0 and equals((got, found), wanted(rows, FRAMES, 1), rows), "subnormal rows")
     for power in (-100, -80, 80):
@@ -98,7 +98,8 @@ def check_mixed(folder, on):
 
 @claim("exact later rounds: residuals of 2^-60 of their rows keep their order")
 def check_residuals(folder, on):
-    """A row is one vector of a frame with disjoint columns, and a part 2^-70 of it in others."""
+    """A row is one vector of a frame with disjoint columns, plus 2^-70 times parts in other
+    frames."""
     frames = np.zeros((K, 2, 2 * K), "f4")
     frames[np.arange(K), 0, 2 * np.arange(K)] = frames[np.arange(K), 1, 2 * np.arange(K) + 1] = 1
     order = np.array([RANDOM.permutation(K)[:S] for _ in range(60)])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a grid of ranks changes no byte of what encode and route write: one grid of 2, 3, 4, 6 and
-8 ranks each in four rounds, with CHECK_FULL=1 every one, some of them in one round, some with
-nonnegative codes, rows below a block and not a multiple of anything, shards of rows and of one row
-each, parts that are merged, runs that are stopped and go on in other grids.
-Where each rank has all atoms, ranks add no candidates.  A grid that cannot be is refused."""
+"""Claim: a grid of ranks changes no byte of what encode and route write.  For 2, 3, 4, 6 and 8
+ranks one grid each is tried in four rounds, with CHECK_FULL=1 every grid.  Some are also tried in
+one round, with nonnegative codes, with fewer rows than a block, with rows that are no multiple of
+anything, with shards of many rows and of one row, with parts that are merged, and with runs that
+are stopped and resumed in other grids.  If each rank has all atoms, ranks add no candidates.  An
+impossible grid is refused."""
 import os
 import re
 import tempfile
@@ -54,7 +55,7 @@ def check_grids(folder, name, command, words, grids):
     for i, grid in enumerate(grids):
         cut = [("--block", block) for block in (0, 77, 3 * BLOCK, 5000)][i % 4]
         each = [*words]
-        if i % 2:  # so many that each rank reads all of its atoms
+        if i % 2:  # so many threads that each rank reads all of its atoms
             each[each.index("--threads") + 1] = 4
         done = sagitta(command, *each, *cut, "--tile", (0, 7, 64)[i % 3], "--grid", grid,
                        "--force", "--output", out, ranks=size_of(grid))
@@ -64,8 +65,8 @@ def check_grids(folder, name, command, words, grids):
 
 
 def check_bits(folder):
-    grids = os.environ.get("GRIDS", "").split() or GRIDS  # fewer of them while working
-    each = ["1x2", "3x1", "2x2", "2x3", "4x2"]  # of 2, 3, 4, 6 and 8 ranks
+    grids = os.environ.get("GRIDS", "").split() or GRIDS  # for fewer grids during development
+    each = ["1x2", "3x1", "2x2", "2x3", "4x2"]  # one grid each of 2, 3, 4, 6 and 8 ranks
     few = grids if FULL else each
     with claim("rounds: every grid gives the bytes of one rank"):
         check_grids(folder, "rounds", "encode", words_of(folder, rounds=4), few)
@@ -144,7 +145,7 @@ def check_errors(folder):
     rows[2 * BLOCK + 7, 3] = rows[5 * BLOCK, 1] = np.inf
     np.save(f"{folder}/inf.npy", rows)
     rows = np.load(f"{folder}/rows.npy")
-    rows[50], rows[BLOCK + 9], rows[3 * BLOCK + 1] = 3e38, -3e38, 3e38  # the first one stands last
+    rows[50], rows[BLOCK + 9], rows[3 * BLOCK + 1] = 3e38, -3e38, 3e38  # the first one is named
     np.save(f"{folder}/huge.npy", rows)
     atoms[31], atoms[44] = 0, np.nan
     np.save(f"{folder}/bad.npy", atoms)

@@ -33,14 +33,14 @@ def words_of(folder, *more):
 
 
 def left(out):
-    """The journal and the growing file of what is not done."""
+    """The journal and the growing file of an unfinished job."""
     journals, growing = glob.glob(f"{out}/*.journal"), glob.glob(f"{out}/*.growing")
     assert len(journals) <= 1 and len(growing) == len(journals), (journals, growing)
     return (journals[0], growing[0]) if journals else (None, None)
 
 
 def stopped(folder, out, *more, ranks=2, command="encode"):
-    """A job that is asked to stop behind its first turn."""
+    """Run a job that is asked to stop after its first turn."""
     os.makedirs(out, exist_ok=True)
     open(f"{out}/STOP", "w").close()
     fails(sagitta(command, *words_of(folder, "--grid", f"{ranks}x1", *more, "--output",
@@ -55,7 +55,7 @@ def resumed(folder, out, *more, ranks=3, grid=None, command="encode"):
 
 
 def places(path):
-    """Where the chunks of a result are, and what is there."""
+    """The places of a result's chunks, and their bytes."""
     with h5py.File(path) as f, open(path, "rb") as raw:
         data = raw.read()
         all_chunks = []
@@ -159,7 +159,7 @@ def check_calls(folder):
 
 
 def records(path):
-    """Of a journal, where its records begin."""
+    """Where the records of a journal begin."""
     with open(path, "rb") as f:
         head = f.read(40 + 4 * 16)
     arrays, most = struct.unpack_from("<qq", head, 24)
@@ -184,7 +184,7 @@ def flip(path, at):
 
 
 def twice_stopped(folder, out):
-    """With two records."""
+    """A growing result with two records."""
     stopped(folder, out)
     return stopped(folder, out, "--resume")
 
@@ -223,7 +223,7 @@ def check_forged(folder):
     with open(journal, "r+b") as f:
         f.seek(at)
         head, record = bytearray(f.read(88)), bytearray(f.read(size))
-        sums = 8 * 36 + 8 * P  # numbers, shift, then sums
+        sums = 8 * 36 + 8 * P  # numbers, then the shift and the sums
         value, = struct.unpack_from("<d", record, sums)
         struct.pack_into("<d", record, sums, value + 1)
         head[56:88] = hashlib.sha256(bytes(head[:56]) + bytes(record)).digest()
@@ -295,7 +295,7 @@ def check_changed(folder):
             os.replace(rows + "2", rows)
         elif name == "touch":
             os.utime(rows, (1, 1))
-        else:  # a value of a row that is done, and in no sample
+        else:  # a value of a row that is done and in no sample
             values = np.load(rows, mmap_mode="r+")
             values[3000, 1] += 1
             values.flush()
@@ -368,7 +368,8 @@ def check_room(folder):
                                   FAULT_COUNT="1", **rank_0), 60)[1]
         calls = max(int(text.split()[0]) for text in calls.split("fault calls=")[1:])
         shutil.rmtree(out)
-        # What HDF5 keeps, in the end; and each time that a file is closed which was written.
+        # write: the last calls, because HDF5 keeps data until the end.  close: each time that a
+        # written file is closed.
         for n in (calls, calls - 2, calls - 20) if kind == "write" else range(1, calls + 1):
             stopped(folder, out)
             code, text = job_end(job_start("encode", *words, ranks=2, FAULT=f"{kind}:{n}",
@@ -386,7 +387,7 @@ def check_looks(folder):
         skip("the sanitizers come first among what is preloaded")
         return
     out = f"{folder}/looks"
-    for name in stopped(folder, out):  # each is looked at where the other one is found
+    for name in stopped(folder, out):  # each file is made unreadable in turn
         words = words_of(folder, "--output", f"{out}/x.h5")
         for more in (["--resume"], [], ["--force"]):
             for fault, of, said in (("look:1", os.path.basename(name), "Input/output error"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta harvest` gives the rows of softmax attention, and the same bytes for any number
-of ranks, block, thread and variant, from contiguous keys and values and from any paged pool of
-them; what is wrong with a capture is named before any work."""
+"""Claim: `sagitta harvest` gives the rows of softmax attention, from contiguous keys and values and
+from any paged pool of them.  The bytes are the same for any number of ranks, block, thread and
+variant.  Errors of a capture are named before any work."""
 import os
 import re
 import sys
@@ -30,7 +30,7 @@ V = RANDOM.standard_normal((KV_START[-1], H_KV, DV)).astype(np.float32)
 
 
 def bfloat16(x):
-    """The bits of x cut to bfloat16."""
+    """The upper bits of x, as bfloat16."""
     return (x.view(np.uint32) >> 16).astype(np.uint16)
 
 
@@ -53,7 +53,7 @@ def capture(path, q=Q, k=K, v=V, q_start=Q_START, kv_start=KV_START, pool=None, 
 
 
 def pool_make(size, spare=3):
-    """K and V in blocks of a pool in a random order, NaN in every cell without a position."""
+    """K and V in blocks of a pool in a random order.  Cells without a position are NaN."""
     needed = [-(-n // size) for _, n in SEQUENCES]
     blocks = sum(needed) + spare
     order = iter(RANDOM.permutation(blocks))
@@ -70,7 +70,7 @@ def pool_make(size, spare=3):
 
 
 def attention(q, k, v, causal=1, window=0, scale=None, softcap=0):
-    """One sequence in float64."""
+    """The attention of one sequence in float64."""
     n_q, n_kv = len(q), len(k)
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     k, v = (np.repeat(x, H // H_KV, axis=1) for x in (k, v))
@@ -155,7 +155,8 @@ def told(done):
 
 
 def long_arrays():
-    """Queries, keys and values of few queries over long sequences, and where these begin."""
+    """Queries, keys and values of a few queries over long sequences, and where the sequences
+    begin."""
     random = np.random.default_rng(8)
     q_start, kv_start = (starts([s[i] for s in LONG]) for i in (0, 1))
     q = 2 * random.standard_normal((q_start[-1], H, D)).astype(np.float32)
@@ -220,7 +221,7 @@ def types_check(at):
 def window_check(at):
     first = np.array([max(n - 1, 0) for _, n in SEQUENCES])
     starts = np.arange(len(SEQUENCES) + 1)
-    last = dict(q=Q[:len(SEQUENCES)], q_start=starts, window=40)  # a query at each last position
+    last = dict(q=Q[:len(SEQUENCES)], q_start=starts, window=40)  # one query at each last position
     pool = pool_make(16)
     need(harvest(capture(f"{at}/p.h5", **last, pool=pool), f"{at}/p-rows.h5"), "its own blocks")
     table = pool["table"].copy()
@@ -263,13 +264,15 @@ def rows_check(at):
 
 
 def side_by_side(run, items):
-    """run(item) of each: most of the time goes to starts, and to compilers for the GPU."""
+    """run(item) for each item, several at a time, because most of the time goes to starts and to
+    compilers for the GPU."""
     with ThreadPoolExecutor(6) as pool:
         return list(pool.map(run, items))
 
 
 def cases_check(runs_of, cases):
-    """Runs of each case, one after another: (what, result, process); all give the first's bytes."""
+    """Run several versions of each case, one after another.  All must give the bytes of the first.
+    runs_of(case) yields (what, result, process)."""
     for runs in side_by_side(lambda case: list(runs_of(case)), cases):
         for what, out, done in runs:
             if need(done, what) and out != runs[0][1]:
@@ -290,7 +293,7 @@ def gpu_check(at):
 
 
 def put_bytes(run):
-    """What rank 0 of a run copied to its GPU."""
+    """The bytes that rank 0 of a run copied to its GPU."""
     with h5py.File(f"{run}/supports.h5") as f:
         return int(f["run"].attrs["bytes_to_device"])
 
@@ -328,7 +331,7 @@ def gpu_encode_check(at):
 
 
 def gpu_captures_check(at):
-    """Plain captures and pools of every type, with odd cells, on one rank and two."""
+    """Plain captures and pools of every type, with odd sizes of heads, on one rank and on two."""
     odd = [x[:, :, :23 if x is not V else 17] for x in (Q, K, V)]
     one = [odd[0], odd[1][:, :1], odd[2][:, :1]]
     cases = {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: rows of harvest are within 1e-6 max|v| (1 + max|s| / 8) of float64, and logarithms within
-(1e-6 + 1e-7 |lse|) (1 + max|s| / 8), for every type of capture and widths of heads that GPUs take,
-with CHECK_FULL=1 every one; where products of a score cancel, within bounds that count their sizes,
-and a warning says so."""
+"""Claim: rows of harvest differ from float64 by at most 1e-6 max|v| (1 + max|s| / 8), and
+logarithms by at most (1e-6 + 1e-7 |lse|) (1 + max|s| / 8), for every type of capture and some
+widths of heads that GPUs take, with CHECK_FULL=1 all of them.  If products of a score cancel, the
+errors are within bounds that count the sizes of the products, and a warning says so."""
 import os
 import tempfile
 
@@ -16,7 +16,7 @@ RANDOM = np.random.default_rng(7)
 
 
 def exact(q, k, v, causal):
-    """Rows, logarithms and the largest |s|, of float64."""
+    """Rows, logarithms and the largest |s|, in float64."""
     q, k, v = (wide(x).astype("f8") for x in (q, k, v))
     n, _, d = q.shape
     z, lse, most = np.zeros((n, H, v.shape[2])), np.zeros((n, H)), 0
@@ -38,11 +38,11 @@ def normal(shape):
 
 
 def positive(shape):
-    """No terms of a score cancel."""
+    """Numbers of one sign, so that no terms of a score cancel."""
     return RANDOM.random(shape, "f4")
 
 
-# Scores of sizes at which the errors of chains are the largest beside the bounds.
+# Scores of the sizes at which errors are largest relative to the bounds.
 SEQUENCES = [(normal, 1), (normal, 3), (normal, 10), (positive, 1), (positive, 8)]
 
 
@@ -55,7 +55,7 @@ def harvest(at, arrays, causal, what):
 
 
 def errors(q, k, v, causal, z, lse):
-    """The largest ones of rows and logarithms of a sequence, in units of the bounds."""
+    """The largest error of rows, and of logarithms, of a sequence, in units of the bounds."""
     want, log, most = exact(q, k, v, causal)
     values, grown = np.abs(wide(v)).max(), 1 + most / 8
     return [np.abs(z.reshape(want.shape) - want).max() / (1e-6 * values * grown),
@@ -80,7 +80,8 @@ def width_check(at, d):
 
 
 def cancelling(kind, size, d):
-    """Queries and keys whose halves give scores of size**2 or so of either sign, which cancel."""
+    """Queries and keys with two halves.  Their scores are about size**2 with opposite signs, and
+    cancel."""
     q, k = size * normal((N, H, d)), size * normal((N, H_KV, d))
     q[:, :, d // 2:], k[:, :, d // 2:] = q[:, :, :d // 2], -k[:, :, :d // 2]
     k[:, :, d // 2:] += 1e-3 * normal((N, H_KV, d - d // 2)) / size
@@ -88,7 +89,7 @@ def cancelling(kind, size, d):
 
 
 def terms_most(q, k, causal):
-    """The largest scale sum |q_c k_c|, of float64."""
+    """The largest value of scale sum |q_c k_c|, in float64."""
     q, k = (abs(wide(x).astype("f8")) for x in (q, k))
     group = H // H_KV
     return max((np.where(np.tri(N) > 0, q[:, h] @ k[:, h // group].T, 0) if causal else

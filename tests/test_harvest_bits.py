@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: harvest reads paged pools of any block size, order, type and number of sequences, with NaN
-and infinity in every spare cell, and gives the bits of plain captures; the order of positions in a
-table is load-bearing, that of blocks in the pool is not; single decodes give the bits of a
-prefill."""
+and infinity in every spare cell, and gives the bits of plain captures.  The order of positions in a
+table changes bits; the order of blocks in the pool does not.  Decodes of one query each give the
+bits of a prefill."""
 import os
 import tempfile
 
@@ -31,7 +31,7 @@ def same_bits(one, two, what):
 
 
 class Sequences:
-    """Of these lengths: some last queries of each, keys and values of a type."""
+    """Sequences of these lengths: some last queries of each, and keys and values of a type."""
 
     def __init__(self, lengths, kind, queries=3):
         self.lengths = lengths
@@ -50,7 +50,8 @@ class Sequences:
                                     "kv_start": self.kv_start}, **facts)
 
     def paged(self, path, size, order=None, change=None, **facts):
-        """change: of the pool's arrays, in place."""
+        """Write a paged capture.  change: a function that changes the arrays of the pool in
+        place."""
         pool = pool_make(RANDOM, self.k, self.v, self.lengths, size, order)
         if change:
             change(pool)
@@ -119,7 +120,8 @@ def tiles_check(at):
 
 @claim("N decodes of one query, from one pool that they share, give the bits of a prefill of N")
 def decode_check(at):
-    """Query i is that of a sequence of i + 1 positions, the first ones of the same blocks."""
+    """Query i of a prefill is the last query of a sequence of i + 1 positions in the same
+    blocks."""
     for n, size, kind in ((4096, 16, "float16"), (300, 32, "bfloat16"), (257, 64, "float32")):
         s = Sequences([n], kind, queries=n)
         want = harvest(s.plain(f"{at}/prefill"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: in harvest and attribute a rank that stops ends the job with 76 within the deadline, a
-killed one ends it too; memory that is not there ends it with 71 and the bytes; a GPU's call that
-fails ends it with 69, and with too little of its memory pieces give the same bits; and no part of a
+"""Claim: in harvest and attribute a stopped rank ends the job with 76 within the deadline, and a
+killed rank ends it too.  If memory is short, the job ends with 71 and the bytes.  A failed call of
+a GPU ends it with 69.  With too little memory of the GPU, pieces give the same bits.  No part of a
 result is left."""
 import os
 import re
@@ -20,15 +20,15 @@ from jobs import (cuda_run, faulty, job_end, job_ranks, job_start, kill_all, tem
 from tap import claim, done_testing, gpu_present, later_wins, need, ok, sagitta, same, skip
 
 N, FEW, H, D, ATOMS, S = 14000, 90, 4, 32, 64, 32
-LONG = 5000  # positions that the few queries of a capture see
-LARGE = 1 << 20  # queries of a block, or atoms
+LONG = 5000  # positions that each of the few queries of a capture sees
+LARGE = 1 << 20  # queries of a block, or number of atoms
 COMMANDS, DEADLINE, RANKS, TRIES = ("harvest", "attribute"), 4, 3, 10
-LIMIT = 700 << 20  # of address space, of which an empty rank takes 224 MB
+LIMIT = 700 << 20  # bytes of address space, of which a rank without data takes 224 MB
 RANDOM = np.random.default_rng(41)
 
 
 def supports_write(path, n, k=ATOMS):
-    """Codes of another program, without scores: S atoms of each row."""
+    """Write codes of another program, without scores: S atoms per row."""
     with h5py.File(path, "w") as f:
         g = f.create_group("supports")
         g.attrs["shape"] = np.array([n, k], "i8")
@@ -38,7 +38,7 @@ def supports_write(path, n, k=ATOMS):
 
 
 class Place:
-    """Captures and codes of many rows, which take long, and of few."""
+    """A folder with captures and codes of many rows, which take long, and of few rows."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -65,7 +65,7 @@ class Place:
         return self.at(f"{command}.h5")
 
     def left(self, command):
-        """What a job leaves of its result; it is removed."""
+        """Remove the files of a job's result.  Returns their names."""
         names = [f for f in os.listdir(self.folder) if f.startswith(f"{command}.h5")]
         for name in names:
             os.remove(self.at(name))
@@ -73,10 +73,10 @@ class Place:
 
 
 def ended(p, command, number, which):
-    """Three ranks at work, one of which gets a signal: whether they were, code, message, seconds,
-    what is left."""
+    """Send a signal to one of three ranks at work.  Returns whether they were at work, code,
+    message, seconds, and the files that are left."""
     words = p.words(command, N, "--deadline", DEADLINE, "--block", 300)
-    if command == "harvest":  # alone it ends too soon
+    if command == "harvest":  # this command alone would end too soon
         words += ["--capture", p.at("capture-long.h5")]
     job = job_start(*words, ranks=RANKS)
     at_work = wait_for_temporary(p.folder, f"{command}.h5")
@@ -91,7 +91,8 @@ def ended(p, command, number, which):
 
 
 def all_ended(p, number):
-    """Both commands at once, of which ranks 0 and 1 get a signal in turn."""
+    """Run both commands at the same time, and send a signal to rank 0, then in other runs to rank
+    1."""
     with ThreadPoolExecutor(len(COMMANDS)) as pool:
         for which in (0, 1):
             done = pool.map(lambda command: ended(p, command, number, which), COMMANDS)
@@ -103,8 +104,8 @@ def all_ended(p, number):
 
 
 def is_unfinished(left):
-    """A temporary file may stay, where rank 0, which writes it, stops or is killed, and where
-    mpirun kills it as soon as another rank has ended (doc/reliability.md)."""
+    """A temporary file may stay if rank 0, which writes it, is stopped or killed, or if mpirun
+    kills it as soon as another rank has ended (doc/reliability.md)."""
     return len(left) <= 1 and all(name.endswith(".tmp") for name in left)
 
 
@@ -130,7 +131,7 @@ def allocations_check(p):
         for i in range(TRIES):
             n = 1 + i * (calls - 1) // (TRIES - 1)
             code, text = faulty(f"own-memory:{n}", *words)
-            if code == 0:  # what does without
+            if code == 0:  # memory that is not essential
                 same(p.at("whole.h5"), p.out(command), f"{command}, call {n} of {calls}")
                 p.left(command)
                 continue
@@ -142,7 +143,8 @@ def allocations_check(p):
 
 @claim("HDF5 that has no memory for a capture says so, with 71, and calls no file damaged")
 def library_check(p):
-    """The last third of what a short command allocates is HDF5's, for the file; it may crash."""
+    """HDF5 makes the last third of the allocations of a short command, for its file.  It may
+    crash."""
     words = ["inspect", p.at(f"capture-{FEW}.h5")]
     calls = faulty("memory:1000000000", *words, count=True)
     faults = [f"memory:{n}{more}" for n in range(calls * 2 // 3, calls, 9) for more in ("", "+")]
@@ -158,7 +160,7 @@ def library_check(p):
 
 
 def limited(*words, ranks):
-    """A run with little address space for each process, of which arenas of threads take none."""
+    """A run with little address space for each process.  Arenas of threads take none of it."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     os.environ["MALLOC_ARENA_MAX"] = "1"
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, before[1]))
@@ -171,7 +173,7 @@ def limited(*words, ranks):
 
 @claim("what does not fit in memory ends the job with 71 and the bytes, on every rank")
 def memory_check(p):
-    """Arrays that are holes: queries of a block, atoms."""
+    """Arrays that are holes, with a block of many queries, or with many atoms."""
     with h5py.File(p.at(f"capture-{LARGE}.h5"), "w") as f:
         for name in "qkv":
             f.create_dataset(name, (LARGE, H, D), "f2", chunks=(1024, H, D))
@@ -194,7 +196,7 @@ def memory_check(p):
 
 
 def gpu_job(p, command, fault):
-    """A job on a GPU with a fault, which is named by a word and a number."""
+    """A job on a GPU with a fault, which a word and a number name."""
     out = p.at(f"{command}-{fault[0]}-{fault[1]}.h5")
     environment = {"FAULT_CUDA": f"{fault[0]}:{fault[1]}"}
     if fault[0] == "bytes":
@@ -206,7 +208,7 @@ def gpu_job(p, command, fault):
 
 
 def gpu_faults_check(p, command):
-    """One fault after another; the ends that were met."""
+    """Try one fault after another.  Returns the ends that occurred."""
     want, ends = p.at(f"{command}-cpu.h5"), set()
     need(sagitta(*later_wins(*p.words(command, FEW), "--capture", p.at("capture-few-long.h5"),
                              "--output", want)), f"{command} on a CPU")

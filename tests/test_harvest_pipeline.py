@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: harvest, encode and attribute give one digest, of rows, codes and sources, for any number
-of ranks and of queries at a time, from a plain capture, from pools of it in any order and from what
-`sagitta pack` makes, on CPUs and GPUs; and single decodes give that of a prefill."""
+"""Claim: harvest, encode and attribute give one digest of rows, codes and sources, for any number
+of ranks and of queries at a time, on CPUs and GPUs.  It is the same for a plain capture, for pools
+of it in any order, and for the pool that `sagitta pack` makes.  Decodes of one query each give the
+digest of a prefill."""
 import hashlib
 import os
 import tempfile
@@ -14,7 +15,7 @@ from capture_files import TYPES, capture_write, of_type, pool_make, starts
 from tap import FULL, claim, done_testing, gpu_present, need, ok, sagitta
 
 H, H_KV, D, DV, ATOMS = 6, 2, 16, 8, 40
-PROMPT = 150  # positions that most sequences have in common
+PROMPT = 150  # positions of a common beginning
 LENGTHS = [400, 1100, 1, 150, 17, 257, 16]
 EDGES = [1, 15, 16, 17, 255, 256, 257, 1000, 4096]
 STREAMS = {"1 sequence": ("float16", [4096]), "4 sequences": ("bfloat16", [257, 1000, 4096, 1]),
@@ -23,8 +24,8 @@ RANDOM = np.random.default_rng(31)
 
 
 class Arrays:
-    """Queries, keys, values and tokens of sequences of these lengths, as many last queries of each;
-    keys and values of a prompt that they begin with are equal."""
+    """Queries, keys, values and tokens of sequences of these lengths, with this number of last
+    queries each.  Most sequences begin with a prompt, whose keys and values are equal."""
 
     def __init__(self, kind, lengths, queries):
         prompt = [RANDOM.standard_normal((PROMPT, H_KV, n), "f4") for n in (D, DV)]
@@ -50,19 +51,19 @@ class Arrays:
         return capture_write(path, {"q": self.q, "q_start": self.q_start, **pool})
 
     def packed(self, path, size):
-        """A pool that shares blocks of the prompt."""
+        """Write a pool in which sequences share blocks of the prompt."""
         plain = self.plain(f"{path}-tokens.h5", token=self.token)
         need(sagitta("pack", "--capture", plain, "--size", size, "--output", path, "--force"),
              "pack")
         with h5py.File(f"{path}/capture.h5") as f:
             blocks, needed = len(f["kv/k"]), sum(-(-n // size) for n in self.lengths)
-            ok(blocks < needed or len(self.lengths) == 1,  # and block 0, which nobody has
+            ok(blocks < needed or len(self.lengths) == 1,  # and block 0, which no sequence has
                f"{path}: {blocks} blocks of {needed} without sharing")
         return path
 
 
 def digest_of(*paths, but=()):
-    """Of all arrays: names, shapes and bytes."""
+    """The digest of all arrays: their names, shapes and bytes."""
     digest = hashlib.sha256()
     for path in paths:
         with h5py.File(path) as f:
@@ -75,7 +76,8 @@ def digest_of(*paths, but=()):
 
 
 def pipeline(at, capture, ranks=0, device="cpu", block=0, but=()):
-    """harvest -> encode -> attribute: what was wrong, and the digest of all that they make."""
+    """Run harvest, encode and attribute.  Returns the error, and the digest of all their
+    results."""
     out = f"{capture}-{ranks}-{device}-{block}"
     rows, run, sources = f"{out}-rows.h5", f"{out}-run", f"{out}-sources.h5"
     dictionary = ("--dictionary", f"{at}/dictionary.h5")
@@ -92,7 +94,7 @@ def pipeline(at, capture, ranks=0, device="cpu", block=0, but=()):
 
 
 def one_digest(at, what, jobs, **more):
-    """(capture, ranks, device, block), whose digests are one."""
+    """Run jobs (capture, ranks, device, block).  All must have the same digest."""
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda job: pipeline(at, *job, **more), jobs))
     for wrong, _ in found:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: results name their inputs by hashes of contents, whatever ranks and file layouts; commands
-refuse codes of other rows or another dictionary; refit is resumed only as it was begun, and never
-takes supports that do not belong to its dictionary."""
+"""Claim: results name their inputs by hashes of contents, which do not depend on ranks and file
+layouts.  Commands refuse codes of other rows or of another dictionary.  refit is only resumed with
+the options with which it began.  It never takes supports that do not belong to its dictionary."""
 import os
 import shutil
 import sys
@@ -24,7 +24,7 @@ def need(done):
 
 
 class Data:
-    """Rows, the same and others in other files, a dictionary and another, supports of each."""
+    """Rows, the same and other rows in other files, two dictionaries, and supports of each."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -112,7 +112,7 @@ def check_results(d):
     inputs = {name: begun[name] for name in ("codes", "dictionary", "rows", "supports")}
     for name in ("systems", "terminal", "solutions"):
         found = hashes(d.at(name + ".h5"))
-        has_mark = found.pop("mark", None) is not None  # by which --resume knows a whole
+        has_mark = found.pop("mark", None) is not None  # --resume finds complete results by it
         ok(found == inputs and has_mark == (name != "terminal"), f"{name}: {found} {has_mark}")
     ok(hashes(d.at("classes.h5")) == {"supports": begun["supports"]}, "classes")
     pair = [hashes(os.path.join(out, name), "contents") for name in FILES]
@@ -208,7 +208,7 @@ def check_resume(d):
         ("--reroute", 65, "no --reroute, this run has --reroute", d.words, ("--reroute",)),
         ("another limit", 65, "--cosine-limit 65536", d.words, ("--cosine-limit", 7)))
     for text, code, word, words, more in cases:
-        # Two sweeps are done: one is left, or none.
+        # Two sweeps are done, so that one is left, or none.
         for ranks, sweeps in ((0, 3), (0, 2), *([(3, 3)] if text == "other rows" else [])):
             done = sagitta("refit", *words, *more, "--sweeps", sweeps, "--resume", "--output", out,
                            ranks=ranks)

@@ -24,7 +24,7 @@ def bits(a, b):
 
 
 def encode(f, rows):
-    """(N.24) in NumPy: dense codes of rows, of the unit atoms."""
+    """(N.24) in NumPy: dense codes of rows for unit atoms."""
     e = f["encoder"]
     x = rows - f["mean"][:].astype("f4") if e.attrs["centered"] else rows
     norm = e["norm"][:] if "norm" in e else np.float32(1)
@@ -152,7 +152,7 @@ def check_archives(at):
 
 
 def wide(values):
-    """The archive as it is where numbers do not fit in 32 bits: all of them are given in 64."""
+    """The archive in the form for sizes above 32 bits: all sizes have 64 bits."""
     body = directory = b""
     for name, value in values.items():
         file, text = f"{name}.npy".encode(), io.BytesIO()
@@ -207,7 +207,7 @@ def check_bad_archives(at, values, path):
 
 
 def check_flips(at, whole):
-    """A flipped bit is refused, or is none that says anything."""
+    """A flipped bit is refused, or it is in a byte without meaning."""
     random = np.random.default_rng(2)
     heads = [i for i in range(len(whole) - 4) if whole[i:i + 2] == b"PK"]
     for i in range(150):

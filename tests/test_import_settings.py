@@ -16,7 +16,8 @@ from test_import import bits, encode, refused
 
 
 def made(at, name, text=None, edit=None, **values):
-    """A folder of a program with other settings, or the text of them, and other tensors."""
+    """A copy of a program's folder with changed settings, or with the settings `text`, and edited
+    tensors."""
     folder = tempfile.mkdtemp(dir=at)
     shutil.copytree(f"{MADE}/{name}", folder, dirs_exist_ok=True)
     os.remove(f"{folder}/expected.safetensors")
@@ -33,7 +34,7 @@ def made(at, name, text=None, edit=None, **values):
 
 
 def imported(folder, what):
-    """The dictionary, and what was said."""
+    """Import a folder.  Returns the path of the dictionary, and the messages."""
     done = sagitta("import", folder, "--output", f"{folder}.h5")
     need(done, what)
     return f"{folder}.h5", done.stderr
@@ -58,7 +59,7 @@ def check_factor(at):
         path, said = imported(folder, f"{name} with a factor")
         ok("activations times 0.05" in said, f"{name}: the log says so: {said}")
         x = tensors(f"{MADE}/{name}/expected.safetensors")["rows"]
-        with h5py.File(plain) as f:  # codes of 0.05 x, and their reconstruction divided by 0.05
+        with h5py.File(plain) as f:  # codes of 0.05 x, and the reconstruction divided by 0.05
             want = (encode(f, x) @ f["atoms"][:] + f["mean"][:]) / factor
         with h5py.File(path) as f:
             have = encode(f, (x / np.float32(factor)).astype("f4")) @ f["atoms"][:] + f["mean"][:]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: on real rows the supports are those of a float32 loop in NumPy, the codes those of scipy's
-solver, the metrics those of NumPy, --rounds = top-s is orthogonal matching pursuit, and nonnegative
-codes are those of scipy's nnls."""
+"""Claim: on real rows the supports are those of a float32 loop in NumPy, the codes those of SciPy's
+solver, and the metrics those of NumPy.  With --rounds = top-s they are those of orthogonal matching
+pursuit.  Nonnegative codes are those of SciPy's nnls."""
 import os
 import sys
 import tempfile
@@ -32,7 +32,7 @@ def encode(folder, name, *words):
 
 
 def chain_scores(x, d):
-    """(N.1): one float32 multiply and one float32 add a column, ascending."""
+    """(N.1): one float32 multiply and one float32 add per column, in ascending order."""
     z = np.zeros((len(x), len(d)), np.float32)
     for c in range(x.shape[1]):
         z += x[:, c : c + 1] * d[None, :, c]
@@ -99,7 +99,7 @@ def check_nonnegative(x, d, got, metrics):
     for i in range(len(x)):
         a, b = d[got["indices"][i]].astype(np.float64), x[i].astype(np.float64)
         codes = got["data"][i].astype(np.float64)
-        left = a @ (b - codes @ a)  # the slope of the objective, 0 where a code is positive
+        left = a @ (b - codes @ a)  # the slope of the objective; it is 0 if a code is positive
         scale = np.linalg.norm(b)
         slope = max(slope, np.max(np.where(codes > 0, np.abs(left), left)) / scale)
         if np.linalg.cond(a @ a.T) < 1e6:
@@ -118,7 +118,7 @@ def check_nonnegative(x, d, got, metrics):
 
 
 def pursuit(x, d, gap):
-    """Orthogonal matching pursuit in float64; None where two choices are closer than gap."""
+    """Orthogonal matching pursuit in float64.  None if two choices differ by less than gap."""
     chosen, residual = [], x
     for _ in range(S):
         score = np.abs(d @ residual)

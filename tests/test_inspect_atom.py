@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: inspect --atom shows of an atom what NumPy finds: density, quantiles of its codes, nearest
-atoms, and its strongest rows with the tokens around them; and refuses files that do not belong
-together."""
+"""Claim: inspect --atom shows what NumPy finds for an atom: density, quantiles of its codes,
+nearest atoms, and its strongest rows with the tokens around them.  It refuses files that do not
+belong together."""
 import json
 import os
 import re
@@ -55,7 +55,7 @@ class Place:
         return token < len(self.words) and self.words[token] or str(token)
 
     def around(self, row, words):
-        """Tokens of the row's window, eight on each side."""
+        """The tokens of the row's window, eight on each side of the row."""
         text = ""
         for i in range(max(0, row - 8), min(N, row + 9)):
             if self.window[i] != self.window[row]:
@@ -135,13 +135,13 @@ def check_words(p):
 
 
 def shown(text):
-    """A word with the marks that around() takes, and its line feeds as letters."""
+    """A word with the marks that around() expects.  Line feeds and tabs are written as letters."""
     text = text.replace("\n", r"\n").replace("\r", r"\r").replace("\t", r"\t")
     return text[1:] if re.match(" [^ ]", text) and text[1:3] != "##" else "##" + text
 
 
 def tokenizers_of(p):
-    """A tokenizer.json for the tokens of the rows by name, with the marks of each kind."""
+    """{name: tokenizer.json} for the tokens of the rows, with the marks of each kind."""
     level = {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "use_regex": True}]}
     odd = ["\n", " ", "  ", " ##x", "\u00fc", " \U0001f600", "s", "\t", "<a>", "'s"]
     texts = odd + [f" word{i}" if i % 3 else f"part{i}" for i in range(len(p.words) - len(odd))]
@@ -249,7 +249,7 @@ def check_found(p):
 @claim("tokens of a file of their own, .npy or HDF5, are those of the rows; others are refused")
 def check_alone(p):
     show = p.run, "--atom", 7, "--top", 40
-    kept, p.window = p.window, np.zeros(N, "i4")  # one text
+    kept, p.window = p.window, np.zeros(N, "i4")  # one text for all rows
     path = f"{p.folder}/tokens.npy"
     for kind in "<i4", "<i8", "<u2", "|u1", "<u8", "|i1", "h5":
         if kind == "h5":

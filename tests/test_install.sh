@@ -1,6 +1,6 @@
 #!/bin/sh
-# What make install installs is whole, as make installcheck says, which misses what is taken away;
-# the modulefile sets the paths; a version stands in every recipe.
+# Claim: make install installs everything that make installcheck looks for, and make installcheck
+# notices a file that is missing.  The modulefile sets the paths.  Every recipe has the version.
 [ -z "$EMULATOR" ] || { echo '1..0 # SKIP no program to run under an emulator'; exit 0; }
 build=${builddir:-.}
 source=$(cd "${srcdir:-.}" && pwd)

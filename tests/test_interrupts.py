@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: signals that interrupt calls for files change nothing, in every kind of file that is read
-or written; those that end a program leave no temporary file, though a library took them before; a
-thread that the system does not start ends a command with 71 and names the limit."""
+"""Claim: signals that interrupt calls for files change nothing, for every kind of file that is read
+or written.  Signals that end a program leave no temporary file, even if a library handled them
+before.  If the system does not start a thread, the command ends with 71 and names the limit."""
 import os
 import resource
 import signal
@@ -14,8 +14,8 @@ import numpy as np
 from jobs import FAULTS, environment
 from tap import SAGITTA, claim, done_testing, ok, same, skip_all
 
-LIMIT = 12345  # processes and threads, which the message has to name
-TEXT = "a text " * 400  # longer than what is read of a heap at a time
+LIMIT = 12345  # processes and threads; the message must name this number
+TEXT = "a text " * 400  # longer than one read of the heap
 
 
 def inputs_make(folder):
@@ -35,7 +35,8 @@ def inputs_make(folder):
 
 
 def run(words, limit=None, **more):
-    """A run on one core's worth of threads; limit: of the user's processes and threads."""
+    """Run on as many threads as one core has.  limit: the number of the user's processes and
+    threads."""
     def less():
         if limit:
             resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
@@ -44,7 +45,7 @@ def run(words, limit=None, **more):
 
 
 def interrupted(folder, words):
-    """Every second call for a file of the folder fails with EINTR."""
+    """Run while every second call for a file of the folder fails with EINTR."""
     return run(words, LD_PRELOAD=FAULTS, FAULT="interrupt:1", FAULT_IN=folder, FAULT_COUNT="1")
 
 
@@ -84,7 +85,7 @@ def check_threads(folder):
         if calls < n:
             break
         n += 1
-        if done.returncode == 0:  # what helps a loop is done without
+        if done.returncode == 0:  # a thread that only helps a loop is not needed
             continue
         ended += 1
         ok(done.returncode == 71 and f"{LIMIT} by ulimit -u" in done.stderr and "thread" in

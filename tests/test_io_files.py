@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: h5py, scipy, anndata and h5dump read our files; inspect, verify and diff hold on any HDF5
-file: what breaks a promise is named, what is hostile ends soon and never in a crash."""
+"""Claim: h5py, SciPy, AnnData and h5dump read our files.  inspect, verify and diff work on any HDF5
+file: they name what breaks a promise, and on hostile files they end soon and never crash."""
 import os
 import shutil
 import subprocess
@@ -17,8 +17,8 @@ except ImportError as error:
     peer_missing_all(str(error))
 
 N, K, S, D = 200, 40, 6, 2
-MEMORY = 2 << 30  # of address space, for hostile files
-THREADS = (1, 3)  # that verify
+MEMORY = 2 << 30  # bytes of address space, for hostile files
+THREADS = (1, 3)  # of verify
 
 
 @claim("h5py, scipy, anndata and h5dump read our files")
@@ -67,7 +67,7 @@ def check_independent_readers(path):
 
 
 def changed(path, change, hashed=True):
-    """A copy of the file after change(h5py file), with the hashes of what it holds then."""
+    """A copy of the file after change(h5py file), with the hashes of its new contents."""
     copy = path + ".changed"
     shutil.copy(path, copy)
     with h5py.File(copy, "r+", libver=("v110", "v110")) as f:
@@ -220,7 +220,7 @@ def check_long_row(folder):
 
 
 def check_far_places(folder):
-    """A fault is found in any block of an array, not in the first alone."""
+    """A fault is found in any block of an array, not only in the first one."""
     tool("supports", f"{folder}/many.h5", 50, 9000, 3, 1, 0, 1, 50)
     check_promises(f"{folder}/many.h5", [("entry 8999 of", put("metrics/density", 8999, 1))])
     tool("supports", f"{folder}/thick.h5", 5000, 200, 40, 1, 0, 1, 500)
@@ -239,13 +239,14 @@ def check_far_places(folder):
 
 
 def check_text_heap(path):
-    """The heap of texts has no checksum: sizes that lead out of it or round in circles."""
+    """The heap of texts has no checksum.  Sizes in it may lead out of it, or back to an earlier
+    place."""
     copy = path + ".heap"
     with open(path, "rb") as f:
         whole = f.read()
     heap = whole.find(b"GCOL")
     bad = []
-    # The collection, and an object that is passed over on the way to those read before it.
+    # The collection, and an object that is skipped on the way to the texts that are read.
     for object_ in (heap, whole.find(b"1 - RSS / TSS") - 16):
         for size in (1 << 64) - 16, (1 << 64) - 32, 1 << 63, 1 << 32, 4096, 0:
             data = bytearray(whole)
@@ -308,7 +309,7 @@ def check_diff(folder, path):
 
 
 def hostile_files(folder):
-    """(name, words of the refusal or '', writer)"""
+    """A list of (name, words of the refusal or '', writer)."""
     def cycle(f):
         below = f.create_group("a/b")
         below["up"] = f["a"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: every dataset and text of every kind of file has its hash, as hashlib computes it; what
-was changed or lost without a trace in HDF5's checksums is refused by verify and by readers."""
+"""Claim: every dataset and text of every kind of file has a hash, and hashlib computes the same
+one.  verify and readers refuse data that were changed or lost, even if HDF5's checksums do not show
+it."""
 import os
 import random
 import shutil
@@ -17,7 +18,7 @@ try:
 except ImportError as error:
     peer_missing_all(str(error))
 
-TRIES, SEED = 7, 5  # of each kind of file
+TRIES, SEED = 7, 5  # TRIES: of each kind of file
 VERSION_110 = ("v110", "v110")
 
 
@@ -64,7 +65,7 @@ def changed(path, change, hashed=False):
 
 
 def turn(f, name):
-    """Change one value a little: it keeps its range, order and type."""
+    """Change one value a little.  It keeps its range, order and type."""
     values = f[name][()]
     flat = values.reshape(-1).view("u1")
     flat[flat.size // 2 // values.itemsize * values.itemsize] ^= 1
@@ -128,8 +129,8 @@ def check_older(paths):
 
 
 def holes(path, whole, chooser):
-    """Ranges of a file that are lost, as zeros: whole chunks, with what is around them, and the
-    end, as a download that broke off leaves it in a file of full size."""
+    """Replace ranges of a file by zeros: whole chunks with the bytes around them, and the end of
+    the file, as an interrupted download leaves a file of full size."""
     chunks = []
     with h5py.File(path) as f:
         f.visititems(lambda name, entry: chunks.extend(
@@ -166,7 +167,8 @@ def check_holes(paths):
 
 
 def walk(group, all_of_it):
-    """Everything that a file says; all_of_it: with the indices that nothing needs for that."""
+    """Read everything that a file says.  all_of_it: also with indices that the values do not
+    need."""
     for entry in group.values():
         for name in entry.attrs:
             str(entry.attrs[name])
@@ -177,8 +179,8 @@ def walk(group, all_of_it):
 
 
 def is_hidden(path):
-    """Can all values be read, but not all indices?  In a process of its own, which HDF5 may end, or
-    never come back to."""
+    """Can all values be read, but not all indices?  This runs in a child process, because HDF5 may
+    crash or hang."""
     child = os.fork()
     if child == 0:
         step = 1
@@ -230,9 +232,9 @@ def check_readers(folder, paths):
         done = sagitta(*words, f"--{kind}", bad, "--output", f"{folder}/out")
         ok(done.returncode == 65 and "is zero, and none was written so" in done.stderr,
            f"{kind}: {done.returncode} {done.stderr.strip()[-150:]}")
-    # Of data that are streamed the hash is left to verify; atoms are read whole.
+    # If data are streamed, only verify checks the hash; atoms are read whole.
     bad = changed(paths[1], lambda f: turn(f, "atoms"))
-    for ranks, threads in (None, 1), (None, 3), (2, 1), (2, 4):  # and leave the hash to another
+    for ranks, threads in (None, 1), (None, 3), (2, 1), (2, 4):  # one of them checks the hash
         done = sagitta(*jobs["dictionary"], "--dictionary", bad, "--threads", threads,
                        "--output", f"{folder}/out", **(dict(ranks=ranks) if ranks else {}))
         ok(done.returncode == 65 and "is not what was written" in done.stderr,

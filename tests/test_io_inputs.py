@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: rows and dictionaries written by NumPy and h5py, in any type, byte order and chunking, are
-read with one rounding; what cannot be read is refused with a message that says what to do."""
+"""Claim: rows and dictionaries that NumPy and h5py wrote, in any type, byte order and chunking, are
+read with one rounding.  Files that cannot be read are refused, and the message says what to do."""
 import os
 import tempfile
 
@@ -15,7 +15,7 @@ except ImportError as error:
 
 
 def rows(name, folder):
-    """(status, message, values as read, words of the tool)"""
+    """Read rows with the tool.  Returns (status, message, values as read, words of the tool)."""
     out = f"{folder}/out"
     done = tool("rows", name, out)
     if done.returncode:
@@ -36,7 +36,7 @@ def is_refused(name, code, words, folder, claim):
 
 
 def awkward_doubles():
-    """Ties, values beyond f32, subnormals, and pairs that two roundings would get wrong."""
+    """Ties, values beyond float32, subnormals, and pairs that two roundings would get wrong."""
     one = np.float64(1)
     special = [0.0, -0.0, np.inf, -np.inf, 1e300, -1e300, 3.4028235e38, 3.4028235677973366e38,
                1e-45, 7e-46, 7.006492321624085e-46, 1e-320, one + 2**-24, one + 2**-24 + 2**-52,
@@ -135,7 +135,7 @@ def check_layouts(folder):
 
 @claim("reads in several pieces")
 def check_blocks(folder):
-    """Reads that are converted in several pieces."""
+    """Reads whose values are converted in several pieces."""
     values = np.random.default_rng(4).standard_normal((1700, 700))
     with h5py.File(f"{folder}/blocks.h5", "w") as f:
         for kind in ("f2", "f4", "f8"):
@@ -168,7 +168,7 @@ def npy(path, header, data, version=1):
 
 
 def check_headers(path, folder, values):
-    """Headers of a 2 x 2 array: what other writers may write, and what is not quite a header."""
+    """Headers of a 2 x 2 array: valid ones of other programs, and ones that are slightly wrong."""
     descr, order, shape = "'descr': '<f4'", "'fortran_order': False", "'shape': (2, 2)"
     for header in (f"{{{descr}, {order}, {shape}}}", f"{{{shape},{order},{descr},}}   ",
                    f"{{ {order} , {shape} , {descr} , }}  \n",
@@ -309,7 +309,7 @@ def check_kinds(folder):
 
 
 def check_memory(folder):
-    """Read 200 MB; what is needed may not grow with the rows."""
+    """Read 200 MB.  The memory must not grow with the number of rows."""
     path = f"{folder}/large.npy"
     peaks = []
     for count in (1000, 100000):
@@ -369,7 +369,7 @@ with tempfile.TemporaryDirectory() as where:
     check_names(where)
     check_npy(where)
     check_kinds(where)
-    if not os.environ.get("SANITIZED"):  # which keep freed memory for a while
+    if not os.environ.get("SANITIZED"):  # sanitizers keep freed memory for a while
         check_memory(where)
     check_dictionaries(where)
 done_testing()

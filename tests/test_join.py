@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: jobs that encode ranges of rows in one file (--join), at once or one after another, on any
-ranks, killed and resumed, and `merge` of their folder, killed at any call and repeated, give the
-bytes of one job, and merge reads two chunks of each range and array.  Ranges that overlap, are
-done, missing, of other inputs or options, or end within a segment are refused, with what to type.
-So are journals of another file, files that were cut, and jobs that begin while merge works."""
+ranks, killed and resumed, give the bytes of one job; so does `merge` of their folder, killed at any
+call and repeated.  merge reads two chunks of each range and array.  Ranges are refused, with what
+to type, if they overlap, are done or missing, have other inputs or options, or end within a
+segment.  Journals of another file, files that were cut, and jobs that begin while merge works are
+refused too."""
 import glob
 import json
 import os
@@ -58,7 +59,7 @@ def left(out):
 
 
 def base_of(path):
-    """Where the first chunk of rows is."""
+    """The place of the first chunk of rows."""
     with h5py.File(path) as f:
         return min(d.id.get_chunk_info(0).byte_offset for d in f["supports"].values())
 
@@ -209,7 +210,7 @@ def check_merge_kills(folder):
         need(sagitta("merge", out), f"{fault} {of}")
         equal(whole, f"{out}/supports.h5", f"{fault} {of}")
         shutil.rmtree(out)
-    shutil.copytree(made, f"{folder}/merge-left")  # it had its name, but the journals were there
+    shutil.copytree(made, f"{folder}/merge-left")  # named, with its journals beside it
     need(sagitta("merge", f"{folder}/merge-left"), "before")
     for path in glob.glob(f"{made}/*.journal"):
         shutil.copy(path, f"{folder}/merge-left")
@@ -350,7 +351,7 @@ def check_work(folder):
         need(joined(folder, out, 4 * BLOCK, 6 * BLOCK), "the rest")
         need(sagitta("merge", out), name)
         equal(whole_of(folder, "encode"), f"{out}/supports.h5", name)
-    out = f"{folder}/work-left"  # a job that ended before it had recorded anything is in no way
+    out = f"{folder}/work-left"  # a job that recorded nothing does not block others
     code, text = job_end(job_start("encode", *range_of(folder, out, 0, 4 * BLOCK),
                                    LD_PRELOAD=FAULTS, FAULT="signal:12", FAULT_OF="*.growing"), 60)
     ok(code == -signal.SIGKILL and len(left(out)) == 2, f"{code} {left(out)} {text[-300:]}")
@@ -575,7 +576,7 @@ with tempfile.TemporaryDirectory() as where:
     np.save(f"{where}/short.npy", values_drawn[:-1])
     np.save(f"{where}/few.npy", values_drawn[:100])
     forged = values_drawn.copy()
-    forged[7 * BLOCK + 3, 1] += 1  # of a row that is in no sample
+    forged[7 * BLOCK + 3, 1] += 1  # in a row of no sample
     np.save(f"{where}/forged.npy", forged)
     values_drawn[BLOCK:5 * BLOCK] = 0
     np.save(f"{where}/zeros.npy", values_drawn)

@@ -41,7 +41,7 @@ class Place:
         return done
 
     def tell(self, *words, code=0, ranks=0, run=sagitta):
-        """What --json prints, all of it; a NaN is no JSON."""
+        """The object that a command prints with --json.  It prints nothing else, and no NaN."""
         done = run(*words, "--json", ranks=ranks)
         ok(done.returncode == code, f"{words[0]}: exit {done.returncode} {done.stderr[-300:]}")
         ok("\n{" not in "\n" + done.stderr, f"{words[0]}: the log has no JSON")
@@ -53,7 +53,7 @@ class Place:
 
 
 def same(told, value):
-    """Is this the value of an attribute?"""
+    """Is this JSON the value of an attribute?"""
     if isinstance(told, list):
         return len(told) == len(value) and all(map(same, told, value))
     if isinstance(value, (bytes, str)):
@@ -62,7 +62,7 @@ def same(told, value):
 
 
 def attributes_of(path):
-    """{object: {name: value}} but for hashes of contents, as h5py says."""
+    """{object: {name: value}} as h5py reads them, without hashes of contents."""
     found = {}
     with h5py.File(path) as f:
         objects = [("/", f)]
@@ -76,7 +76,7 @@ def attributes_of(path):
 
 
 def file_check(entry, path):
-    """Of an HDF5 file all that h5py says of it."""
+    """The entry of an HDF5 file must have everything that h5py reads from it."""
     found = attributes_of(path)
     ok(entry["file"] == path and entry["bytes"] == os.path.getsize(path), f"{path}: head")
     ok(sorted(entry["attributes"]) == sorted(found), f"{path}: {list(entry['attributes'])}")
@@ -130,7 +130,7 @@ def check_inspect(p):
         ok(f"sagitta {entry['kind']}, format version {entry['format_version']}, " in text, "head")
         ok(all(re.search(rf"^  {d['path']} .*{re.escape(d.get('meaning', ''))}$", text, re.M)
                for d in entry["datasets"]), f"{entry['kind']}: lines of datasets")
-    os.remove(p.run + "/attribution.h5")  # other claims are of the files of a run
+    os.remove(p.run + "/attribution.h5")  # other claims use the run without it
     term = next(f for f in files if f["kind"] == "terminal")
     text = p.need("inspect", p.run + "/terminal.h5").stdout
     for key, line in (("least_determined", "  {atom:<28} {deviation:18.6g}"),
@@ -405,8 +405,8 @@ def check_plans(p):
         found = re.search(r"^memory .*?([\d.]+) MB", text, re.M)[1]
         memory = whole.get("most", whole.get("memory_bytes", sum(
             v for v in whole.values() if isinstance(v, int))))
-        free = name in ("encode", "merge")  # of two ranks, and with the program as it is
-        # With sanitizers a program is larger than what plans take for it, and not always the same.
+        free = name in ("encode", "merge")  # these two count two ranks, and the program itself
+        # With sanitizers a program is larger than plans assume, and its size varies.
         near = os.environ.get("SANITIZED") and abs(float(found) - 1e-6 * memory) < 16
         ok(free or near or found == f"{1e-6 * memory:.1f}", f"{name}: {memory} {text}")
     page, _ = p.tell("fit", "--rows", p.rows, "--atoms", 12, "--find", "features", "--l0", 2,
@@ -439,7 +439,7 @@ def check_bench(p):
                 rf"^ *{line['name'] if names else line['border']} ", text, re.M), f"{line} {text}")
         ok(names is None or names in [line["name"] for line in page["lines"]], f"{page['lines']}")
     few = ["--n-rows", 64, "--atoms", 256, "--columns", 16, "--streams", 2, "--seconds", 0.3]
-    if "--with-zmq" not in bench("serve", *few, "--json").stderr:  # else there is no ZeroMQ
+    if "--with-zmq" not in bench("serve", *few, "--json").stderr:  # otherwise there is no ZeroMQ
         page, _ = p.tell("serve", *few, run=bench)
         lines = {line["name"]: line for line in page["lines"]}
         ok(list(lines) == ["encode", "alone", "off", "static", "dynamic", "unwatched"], f"{page}")
@@ -481,7 +481,8 @@ def check_bench(p):
 
 
 def shape_of(told):
-    """Names, and what lists begin with; objects whose names are of files, atoms or phases alone."""
+    """Names, and the first items of lists.  Names in some objects are those of files, atoms or
+    phases."""
     if isinstance(told, dict):
         free = ("attributes", "inputs", "metrics", "checks", "filter", "codes")
         return {k: k if k in free or v is None else shape_of(v) for k, v in told.items()
@@ -492,8 +493,8 @@ def shape_of(told):
 
 
 def fits(example, page):
-    """Has an example the entries of a page?  A list may be empty in one of them, and null a
-    value."""
+    """Does an example have the entries of a page?  In one of them a list may be empty, and a value
+    null."""
     if isinstance(example, dict) and isinstance(page, dict):
         return sorted(example) == sorted(page) and all(fits(example[k], page[k]) for k in page)
     if isinstance(example, list) and isinstance(page, list):
@@ -502,13 +503,13 @@ def fits(example, page):
         not isinstance(example, (dict, list))
 
 
-# What every job and benchmark prints; their examples but the first leave it out.
+# Entries of every job and benchmark.  Only the first example of each shows them.
 OF_JOBS = {"device": "cpu", "inputs": {}, "seconds": 0, "stopped": False, "phases": []}
 OF_BENCHMARKS = {"repeats": 5, "threads": 1, "device": "cpu"}
 
 
 def completed(example):
-    """An example with what its page leaves out."""
+    """An example with the entries that its page leaves out."""
     if "result" in example and "phases" not in example:
         return {**example, **OF_JOBS}
     if "benchmark" in example and "repeats" not in example:
@@ -528,7 +529,7 @@ def check_documents(p):
     p.tell("detect", "--rows", p.rows, "--dictionary", p.dictionary, "--codes", p.run, "--output",
            p.at("detect"))
     served = "--with-zmq" not in sagitta("serve", "--dictionary", "none.h5").stderr
-    if served:  # else this build has no ZeroMQ
+    if served:  # otherwise this build has no ZeroMQ
         p.tell("serve", "--dictionary", p.dictionary, "--listen", p.at("live"), "--max-seconds",
                0.1)
     p.tell("diff", p.run + "/dictionary.h5", p.fit + "/dictionary.h5", code=1)
@@ -543,7 +544,7 @@ def check_documents(p):
            f"{command}{words}: {wanted} {pages[:3]}")
     listed = sagitta("--list-options").stdout.split()
     told = {command for program, command, *_ in examples if program == "sagitta"}
-    ok(set(listed) == told | {"route"}, f"{set(listed) ^ told}")  # as encode
+    ok(set(listed) == told | {"route"}, f"{set(listed) ^ told}")  # route is like encode
     measured = {command for program, command, *_ in examples if program == "sagitta-bench"}
     ok(measured == set(bench("--list-options").stdout.split()), f"{measured}")
     ok(all("--json" in sagitta("--list-options", name).stdout for name in listed), "an option")

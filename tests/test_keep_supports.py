@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `refit --keep-supports` keeps the supports of an encoder bit for bit, solves their codes
-and moves all atoms, as NumPy and scipy do; the bytes do not depend on ranks, threads and
-interruptions; dictionary.h5 has the encoder, so that `encode --encoder` gives other rows its
-supports with solved codes."""
+and moves all atoms, as NumPy and SciPy do.  Ranks, threads and interruptions change no byte.
+dictionary.h5 has the encoder, so that `encode --encoder` gives other rows its supports with solved
+codes."""
 import os
 import shutil
 import tempfile
@@ -22,7 +22,7 @@ KINDS = {"relu": "learning_relu", "topk": "saelens_topk_rescaled", "jumprelu": "
 def make(at):
     rng = np.random.default_rng(5)
     x = rng.standard_normal((N + M, 16)).astype("f4")
-    x[::50] *= 1e-3  # quiet rows, which an encoder with a negative bias leaves empty
+    x[::50] *= 1e-3  # small rows: an encoder with a negative bias gives them no atoms
     np.save(f"{at}/x.npy", x[:N])
     np.save(f"{at}/y.npy", x[N:])
 
@@ -104,7 +104,7 @@ def check_peers(at):
         got, _ = atoms_of(f"{at}/{kind}-2/dictionary.h5")
         with h5py.File(f"{at}/{kind}-2/dictionary.h5") as f:
             line = f["fit/history"][:]
-        if kind == "topk":  # else some rows have codes that are not unique, and atoms follow them
+        if kind == "topk":  # otherwise some codes are not unique, and atoms depend on them
             figures = []
             for sweep in range(3):
                 peer = codes_peer(x, atoms, start, indices, sign)

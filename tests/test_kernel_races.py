@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: threads of attention_few and of dense_factor do not race for shared memory, whatever runs
-first, which ThreadSanitizer sees on a CPU; and it sees each barrier that is left out.  A panel of a
+"""Claim: threads of attention_few and of dense_factor do not race for shared memory, in any order.
+ThreadSanitizer checks this on a CPU; it also finds each barrier that is left out.  A panel of a
 factor has the bits of plain loops.  Needs no GPU."""
 import glob
 import os
@@ -14,7 +14,7 @@ from tap import FULL, SOURCE, claim, done_testing, ok, skip_all
 COMPILERS = ("clang++", "clang++-14", "g++")
 FLAGS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fsanitize=thread", "-w", "-D__CUDACC__",
          "-DCELLS=0", "-DSUMS=0", "-x", "c++")
-# What a CPU cannot assemble.
+# Replacements for code that a CPU cannot assemble.
 REPLACED = (
     (r'asm volatile\("bar\.sync.*;', "named_sync(half + 1, WALK_THREADS / 2);"),
     (r'asm\("cvt\.f32\.f16.*;', "out = 0; /* of f16 */"),
@@ -23,11 +23,12 @@ REPLACED = (
     (r'asm\("rcp.approx.*;', "y = (float)(1 / x);"),
     (r"extern __shared__", "extern"),
 )
-# Columns, soft cap, rows, stages: what racecheck once warned of, odd columns, a cap.
+# Columns, soft cap, rows and stages.  Cases: one for which racecheck once printed a warning, odd
+# columns, a cap.
 NAMES = ("HEAD_D", "HEAD_DV", "CAPPED", "FEW", "STAGES")
 FORMS = [(64, 64, 0, 2, 1), (17, 5, 0, 4, 4)] + FULL * [(128, 128, 1, 8, 2), (160, 200, 0, 1, 1)]
-DENSE = "dense"  # in the place of a form: dense_factor, which has none
-TOOL_ALONE = "a race checker would not see"  # the barrier that no memory needs
+DENSE = "dense"  # stands for dense_factor, which has no form
+TOOL_ALONE = "a race checker would not see"  # a barrier that memory does not need
 
 
 def replaced(text):
@@ -41,7 +42,7 @@ def kernel_of(form):
 
 
 def kernels_make(folder, form, left_out=None):
-    """The kernels' texts for a CPU, without a line of the kernel."""
+    """Write the kernels' texts for a CPU.  left_out: a line of the kernel that is removed."""
     os.makedirs(folder)
     for path in glob.glob(f"{SOURCE}/kernels/*.h") + [kernel_of(form)]:
         lines = open(path, encoding="utf-8").read().split("\n")
@@ -63,7 +64,7 @@ def compiled(compiler, folder, form):
 
 
 def run(program, backward):
-    """(races, hash); a wrong barrier may leave threads that wait for each other."""
+    """(races, hash).  Without a barrier, threads may wait for each other for ever."""
     try:
         done = subprocess.run([program, str(backward)], capture_output=True, text=True, timeout=60,
                               env={**os.environ, "TSAN_OPTIONS": "halt_on_error=0"})
@@ -73,7 +74,7 @@ def run(program, backward):
 
 
 def compiler_find(folder):
-    """The first that has ThreadSanitizer and its fibres."""
+    """The first compiler that has ThreadSanitizer with fibres."""
     source, program = os.path.join(folder, "try.cc"), os.path.join(folder, "try")
     with open(source, "w", encoding="utf-8") as file:
         file.write('extern "C" void *__tsan_create_fiber(unsigned);\n'
@@ -87,7 +88,7 @@ def compiler_find(folder):
 
 
 def barriers_find(form):
-    """Lines with a barrier."""
+    """The lines of a kernel that have a barrier."""
     lines = open(kernel_of(form), encoding="utf-8").read().split("\n")
     return [(i, line.strip()) for i, line in enumerate(lines)
             if re.match(r"\s+(__syncthreads|__syncwarp|half_sync)\(", line)]

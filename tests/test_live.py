@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: what `sagitta serve` answers is what `sagitta encode` writes of the same rows, bit for
-bit, live or bulk, whatever else is served, for every policy, and from NumPy and PyTorch, in f32,
-f16 and bf16; entries that are asked for are the first, or those that are watched."""
+"""Claim: `sagitta serve` replies with what `sagitta encode` writes for the same rows, bit for bit,
+to live and bulk requests, with every policy, whatever else is served.  Rows come from NumPy and
+PyTorch, in f32, f16 and bf16.  A request may ask for the first entries of each row, or for watched
+atoms."""
 import os
 import subprocess
 import sys
@@ -23,7 +24,7 @@ STEPS = ["--step-rows", 512, "--live-rows", 64, "--quantum", 64]
 
 
 class Case:
-    """Rows, and what encode says of them."""
+    """Rows, and their results of encode."""
 
     def __init__(self, folder, rows, dictionary, *words):
         self.words = ["--dictionary", dictionary, *words]
@@ -63,7 +64,7 @@ def same(codes, case, at):
 
 
 def client_run(path, case, seed, wrong):
-    """Requests of all sizes in random order, live and bulk, many under way."""
+    """Send requests of all sizes in random order, live and bulk, with many waiting at a time."""
     rng = np.random.default_rng(seed)
     asked = []
     with live.connect(path) as server:
@@ -187,7 +188,7 @@ def check_example(folder):
         lines = [line.split() for line in example("watch_features", "--top", 2, *shown)]
         ok([line[0] for line in lines] == [f"word{t}" for t in tokens], "a line for each token")
         found = np.array([[int(w.split(":")[0]) for w in line[1:]] for line in lines])
-        near = (found == atoms[:, :2]).mean()  # the file has states in float16, the server in f32
+        near = (found == atoms[:, :2]).mean()  # the file has float16 states, the server float32
         ok(found.shape == (len(tokens), 2) and near > 0.9, f"atoms as of the file: {near}")
         one = int(atoms[0, 0])
         lines = example("watch_features", "--watch", one, *shown)

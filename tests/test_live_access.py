@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a port of `sagitta serve` is for those whose keys it has: who has none, or another, is
-refused and told so, keys come and go while it serves, keys that others may read are refused, and
-secrets are in no log; a port without keys is refused, or, of this machine alone, warned of."""
+"""Claim: a port of `sagitta serve` is for clients whose keys it has.  A client with another key, or
+with none, is refused and told so.  Keys can be added and removed while it serves.  Keys that other
+users may read are refused, and no secret is in a log.  A port without keys is refused; if it is
+open to this machine only, there is a warning."""
 import os
 import shutil
 import socket
@@ -24,7 +25,7 @@ def read(*path):
 
 
 def refusal(address, keys):
-    """Why the server does not answer; None: it does."""
+    """The reason why the server refuses; None if it answers."""
     try:
         with live.connect(address, 20, keys) as server:
             ok(server.encode(np.ones((2, P), "f4")).atoms.shape == (2, S), "codes")
@@ -93,7 +94,8 @@ def check_broken(folder, words):
 
 
 def soon(server, refused, seconds=60):
-    """Is a connected client refused, or served, by a later request?  Why."""
+    """Wait until a connected client is refused, or served.  Returns the reason of the refusal, or
+    None."""
     end, told = time.time() + seconds, None
     while time.time() < end:
         try:
@@ -107,7 +109,7 @@ def soon(server, refused, seconds=60):
 
 
 def check_removed(folder, keys, address):
-    """A key that is taken away, or brought back, while its client is connected."""
+    """Remove a key, and bring it back, while its client is connected."""
     name = f"{keys}/clients/other.pub"
     shutil.copy(f"{folder}/other/clients/client.pub", name)
     with live.connect(address, 20, f"{folder}/other") as other:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: no client of `sagitta serve` stops it, takes its memory or keeps it from the others: not
-one that sends what is too long, that never reads, that floods it, that opens connections without
-end, or that sends bytes of no protocol; and another user reaches nothing."""
+"""Claim: no client can stop `sagitta serve`, take its memory or keep it from other clients: not by
+messages that are too long, by never reading, by a flood of requests, by opening connections without
+end, or by bytes of no protocol.  Another user can reach nothing."""
 import os
 import random
 import shutil
@@ -18,8 +18,8 @@ from tap import FULL, claim, done_testing, ok, sagitta, skip
 live = need_zmq()
 P, K, S, ROWS = 20, 50, 5, 20000
 REPLY = 64 + 4 * ROWS * (1 + 3 * S)  # bytes, with scores
-FILES = 200  # descriptors of a server that has few
-# MiB that a server may grow by: a request and a reply have 1.5; sanitizers keep what is freed.
+FILES = 200  # most open files of a server that has few
+# MiB by which a server may grow.  A request with its reply has 1.5.  Sanitizers keep freed memory.
 MOST_GROWTH = 400 if os.environ.get("SANITIZED") else 32
 
 
@@ -42,7 +42,7 @@ def check_long(served):
            f"{ROWS} that a bulk request may have: send them in pieces", f"{rows} rows: {reply}")
         reply = raw.ask(message())
         ok(reply and reply[:3] == (130, 77, 0), f"a good one after {rows} rows: {reply}")
-    raw.socket.send(message(rows=1000000, bulk=1))  # beyond what is received at all
+    raw.socket.send(message(rows=1000000, bulk=1))  # more than the server receives at all
     time.sleep(0.1)
     ok(is_served(served), "others are served")
     raw.close()
@@ -94,7 +94,7 @@ def check_flood(served):
     def flood():
         raw, one = Raw(served.path), message(rows=32)
         while not ends.is_set():
-            for _ in range(200):  # more than its credit: most are refused
+            for _ in range(200):  # more requests than its credit: most are refused
                 raw.socket.send(one)
             sent.append(200)
             while raw.socket.poll(0):
@@ -115,7 +115,7 @@ def check_flood(served):
 
 
 def raw_socket(path, seconds=20):
-    """A connection; None: as many as may wait to be accepted for so long."""
+    """A connection, or None if too many wait to be accepted for this time."""
     s, end = socket.socket(socket.AF_UNIX), time.time() + seconds
     s.settimeout(5)
     while time.time() < end:

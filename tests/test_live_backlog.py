@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: files that `sagitta serve` encodes beside requests have the results of `sagitta encode`,
-for every policy, whoever asks meanwhile; a server that is stopped or killed leaves parts from which
-it, or encode, goes on to the same; and a file that fails is named and leaves the others alone."""
+for every policy and any requests.  If a server is stopped or killed, it leaves parts, from which a
+server or encode continues to the same results.  A file that fails is named, and the others are
+encoded."""
 import os
 import signal
 import tempfile
@@ -17,10 +18,10 @@ from tap import FULL, SOURCE, claim, done_testing, ok, sagitta
 live = need_zmq()
 REAL = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 STEPS = ["--step-rows", 512, "--live-rows", 64, "--quantum", 64]
-# The steps of a server are more than its files take, so that what ends it finds them in work.
+# The files take many small steps, so that they are at work when the server is ended.
 SMALL = ["--step-rows", 64, "--live-rows", 64, "--policy", "off"]
 TINY = ["--step-rows", 4, "--live-rows", 4, "--policy", "off"]
-# Small steps while somebody watches, of pieces that have several sum blocks.
+# Small steps while a client waits, with pieces that have several sum blocks.
 LARGE = ["--step-rows", 9000, "--policy", "static", "--budget", 64, "--linger-ms", 1e6]
 
 
@@ -30,7 +31,7 @@ def need(*words):
 
 
 class Work:
-    """Some files, a dictionary, and what encode says of them."""
+    """Some files, a dictionary, and the results of encode."""
 
     def __init__(self, folder, name, sizes, *words):
         self.folder, self.words, self.n = f"{folder}/{name}", words, len(sizes)
@@ -47,7 +48,7 @@ class Work:
                  f"{self.folder}/want{i}")
 
     def list(self, name):
-        """The outputs are folders and files by turns."""
+        """Write a list.  Outputs are alternately folders and files."""
         with open(f"{self.folder}/{name}.txt", "w") as f:
             f.write("# files of a test\n\n")
             for i in range(self.n):
@@ -98,7 +99,7 @@ def check_bits(folder, work, policy):
 
 
 def rows_done(server, rows, seconds=20):
-    """Wait until the server has done so many rows of files, or all."""
+    """Wait until the server has done this number of rows of files, or all."""
     end = time.time() + seconds
     while time.time() < end:
         files = server.status()["files"]
@@ -112,7 +113,7 @@ def part_rows(path):
         with h5py.File(path) as f:
             return int(f["part"].attrs["rows"]) if "part" in f else -1
     except OSError:
-        return 0  # not there
+        return 0  # there is no file
 
 
 @claim("stopped at any moment it leaves parts, from which it or encode goes on to the same")
@@ -120,7 +121,7 @@ def check_stop(folder, work):
     rng, parts = np.random.default_rng(7), 0
     for n in range(12):
         if n >= 4 and parts > 3 and not FULL:
-            break  # on a busy machine files may be done before they are stopped: then more
+            break  # on a busy machine files may be done before the stop: then try more
         name, left, runs = f"stop{n}", True, 0
         words = [*work.words, *(LARGE if n % 2 else SMALL), "--backlog", work.list(name),
                  "--resume"]
@@ -155,7 +156,7 @@ def check_kill(folder, work):
     saved, kills = 0, 0
     while saved >= 0 and kills < 3:
         with Served(folder, *words) as served:
-            for _ in range(2):  # saves: the second is of what the first began
+            for _ in range(2):  # saves: the second run continues the first one
                 rows, end = saved, time.time() + 20
                 while rows == saved and rows >= 0 and time.time() < end:
                     time.sleep(0.002)
@@ -228,7 +229,7 @@ def check_left(folder, work):
 
 
 def data_size(server):
-    """KiB of memory that the process may write, touched or not."""
+    """KiB of memory that the process can write, whether it was touched or not."""
     with open(f"/proc/{server.job.pid}/status") as f:
         return int(next(line for line in f if line.startswith("VmData")).split()[1])
 

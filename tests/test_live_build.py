@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a build without ZeroMQ, such as that of clang in scripts/check, has `sagitta serve`, which
-ends with 69 and says what to install; one with ZeroMQ serves."""
+"""Claim: in a build without ZeroMQ, such as that of clang in scripts/check, `sagitta serve` ends
+with 69 and says what to install.  In a build with ZeroMQ it serves."""
 import os
 import tempfile
 

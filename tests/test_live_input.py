@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a message to `sagitta serve` that is wrong fails by itself, with the reason; one too many,
-too late or given up is refused as such; random headers, and clients that vanish, neither stop
-others nor make memory grow."""
+"""Claim: if a message to `sagitta serve` is wrong, only this message fails, and the reply has the
+reason.  Requests that are too many, late or cancelled get such replies too.  Random headers, and
+clients that vanish, neither stop others nor make memory grow."""
 import os
 import signal
 import sys
@@ -83,10 +83,10 @@ def check_fuzz(served):
     rng = np.random.default_rng(5)
     raw, before, n = Raw(served.path), served.memory(), 1000000 if FULL else 20000
     replies = 0
-    for _ in range(n // 10):  # no more than wait for a client
+    for _ in range(n // 10):  # not more than may wait for a client
         for i in range(10):
             data = bytearray(rng.bytes(64 + int(rng.integers(0, 40))))
-            if i % 2:  # most of the header is right
+            if i % 2:  # most fields of these headers are right
                 data[:64] = message(values=b"")[:64]
                 for _ in range(int(rng.integers(1, 4))):
                     data[int(rng.integers(0, 64))] = int(rng.integers(0, 256))
@@ -103,7 +103,7 @@ def check_fuzz(served):
 
 
 def settled(server, bulk):
-    """Its status when it has answered so many bulk requests."""
+    """The server's status when it has answered this number of bulk requests."""
     end = time.time() + 60
     while True:
         status = server.status()
@@ -122,7 +122,7 @@ def check_gone(served):
                 raw.socket.send(message(rows=1000, bulk=1))
             raw.socket.poll(20000)
             raw.close()
-            done += 1  # more, as far as they came before it was gone
+            done += 1  # more of them may have come before the client was gone
             settled(server, done)
         end = time.time() + 60
         while server.status()["waiting"]["bytes"] and time.time() < end:
@@ -132,8 +132,8 @@ def check_gone(served):
 
 
 def replies_of(raw, server, n):
-    """Headers of the replies to n messages.  How long they take is the machine's: it gives up when
-    the server has said so often in turn that nothing waits, while no reply came."""
+    """Headers of the replies to n messages.  The time depends on the machine.  It gives up after
+    the server has said several times in a row that nothing waits, and no reply came."""
     headers, idle = [], 0
     while len(headers) < n and idle < 20:
         if raw.socket.poll(500):
@@ -171,7 +171,7 @@ def interrupt(*_):
 
 
 def is_interrupted(call, seconds):
-    """Does a call take longer than that, and is it interrupted then?"""
+    """Does a call take longer than this, and can it then be interrupted?"""
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -186,7 +186,7 @@ def is_interrupted(call, seconds):
 
 @claim("Ctrl-C while a request waits for room leaves credit and room to the next")
 def check_interrupt(folder, words):
-    rows = np.ones((30000, P), "f4")  # whose reply is larger than a MiB, and waits for no other
+    rows = np.ones((30000, P), "f4")  # their reply is larger than a MiB: it is sent alone
     words = [*words[:4], "--credit", CREDIT, "--unread-mib", 1, "--bulk-rows", len(rows)]
     with Served(folder, *words) as served:
         with live.connect(served.path) as server:
@@ -205,8 +205,8 @@ def check_interrupt(folder, words):
 
 
 def interrupted_at(step):
-    """Interrupt the step-th line of submit() that this thread runs; what it calls has `with`, whose
-    end a trace can interrupt, and a signal cannot."""
+    """Interrupt the step-th line of submit() in this thread.  A trace is used, because a signal
+    cannot interrupt the end of a `with` that submit() calls."""
     left = [step]
 
     def trace(frame, event, _):
@@ -220,7 +220,7 @@ def interrupted_at(step):
 
 
 def interrupted_everywhere(server, rows):
-    """Whatever line of submit() is interrupted, nothing stays taken; how many lines there are."""
+    """Interrupt each line of submit().  Nothing may stay reserved.  Returns the number of lines."""
     for step in range(1, 100):
         sys.settrace(interrupted_at(step))
         try:
@@ -245,7 +245,7 @@ def check_cancels(folder, words):
         asked, missing = [], 0
         for i in range(300):
             asked.append(server.submit(np.ones((30, P), "f4"), bulk=i % 2 == 1))
-            for _ in range(1 + i % 3):  # cancel() does so once
+            for _ in range(1 + i % 3):  # cancel() sends one such message
                 server._send(live.CANCEL, asked[-1].number)
             server.cancel(asked[-1])
         for future in asked:
@@ -262,7 +262,7 @@ def check_cancels(folder, words):
 @claim("late requests are not computed, and cancelled ones are given up")
 def check_late(served):
     with live.connect(served.path) as server:
-        served.job.send_signal(signal.SIGSTOP)  # or it might be quicker than what follows
+        served.job.send_signal(signal.SIGSTOP)  # otherwise it might be faster than the next lines
         bulk = [server.submit(np.ones((1000, P), "f4"), bulk=True) for _ in range(6)]
         last = server.submit(np.ones((1000, P), "f4"), bulk=True)
         server.cancel(last)

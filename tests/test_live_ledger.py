@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the ledger of `sagitta serve` says which rows each step took, so that `verify` plans every
-step again; one number that is another is found and named; and `serve --replay` computes the
-recorded rows in the recorded steps with the fingerprints of the replies."""
+"""Claim: the ledger of `sagitta serve` says which rows each step took, so that `verify` can plan
+every step again.  It names any number that was changed.  `serve --replay` computes the recorded
+rows in the recorded steps, with the fingerprints of the replies."""
 import os
 import re
 import shutil
@@ -28,7 +28,7 @@ def need(*words):
 
 
 def client_run(path, rows, seed, told):
-    """told <- (rows, reason: None where there is a result) of each request."""
+    """Append (rows, reason) of each request to told.  reason: None if it has a result."""
     rng = np.random.default_rng(seed)
     asked = []
     with live.connect(path) as server:
@@ -48,7 +48,8 @@ def client_run(path, rows, seed, told):
 
 
 def record(folder, name, words):
-    """What three clients were told beside a file of the backlog; the ledger is folder/name."""
+    """Record a ledger with three clients and a file of the backlog, in folder/name.  Returns what
+    the clients were told."""
     with h5py.File(f"{folder}/data/rows.h5") as f:
         rows = f["rows"][:].astype("f4")
     with open(f"{folder}/jobs.txt", "w") as f:
@@ -62,8 +63,8 @@ def record(folder, name, words):
 
 
 def rows_known(folder, told):
-    """Are the rows that were recorded those that were sent?  Each request that was answered has a
-    line, in some order."""
+    """Are the recorded rows those that were sent?  Each answered request has a line, in any
+    order."""
     with h5py.File(f"{folder}/ledger.h5") as f, h5py.File(f"{folder}/live.h5") as g:
         requests, rows = f["run/requests"][:], g["rows"][:]
     ends = np.cumsum(requests[:, 3])
@@ -90,7 +91,7 @@ def check_policy(folder, name, words):
 
 
 def changed(folder, table, line, column, by, sealed=True):
-    """verify of the ledger with one number that is another; sealed: with hashes that fit."""
+    """verify of the ledger after one number was changed.  sealed: with hashes that fit."""
     shutil.copytree(f"{folder}/dynamic", f"{folder}/changed", dirs_exist_ok=True)
     with h5py.File(f"{folder}/changed/ledger.h5", "r+") as f:
         data = f[f"run/{table}"]
@@ -107,7 +108,7 @@ def served_line(requests, kind, rows):
 
 
 def bulk_line(requests, _):
-    """A bulk request of many rows that has results."""
+    """The line of a bulk request of many rows that has results."""
     return served_line(requests, 1, 100)
 
 
@@ -116,14 +117,14 @@ def live_line(requests, _):
 
 
 def at_once_line(requests, f):
-    """A request that was admitted in the first step that knew it, so that this step tells."""
+    """The line of a request that was admitted in the first step that knew it."""
     parts = f["run/admitted"][:]
     parts = parts[parts[:, 1] >= 0]
     return int(next(r for step, r in parts[:, :2] if requests[r, 6] == step))
 
 
 def in_step(parts, _):
-    """Rows of a request behind the first step."""
+    """A line with rows of a request after the first steps."""
     return int(np.nonzero((parts[:, 1] >= 0) & (parts[:, 0] > 2))[0][0])
 
 
@@ -143,7 +144,7 @@ PLANNED = [
     ("requests", live_line, 7, ""),
     ("requests", live_line, 2, "step "),
     ("requests", bulk_line, 3, "request"),
-    ("requests", at_once_line, 6, ""),  # what is found first depends on what else waited
+    ("requests", at_once_line, 6, ""),  # the first error found depends on other requests
 ]
 
 
@@ -244,7 +245,7 @@ def check_full(folder, words):
 
 
 def grown(served, bulk):
-    """MiB by which a server grows with many rows: what it has at most, and what it had at first."""
+    """The MiB by which a server grows with many rows: its peak, minus its peak before."""
     before = served.memory("VmHWM")
     with live.connect(served.path) as server:
         for _ in range(20):
@@ -257,7 +258,7 @@ def check_limit(folder, words):
     if os.environ.get("SANITIZED"):
         skip("sanitizers keep what is freed")
         return
-    bulk, most = 65536, 40  # rows of 5 MiB each, 100 in all
+    bulk, most = 65536, 40  # a request has 5 MiB of rows; 100 of them
     words = [*words, "--policy", "off", "--bulk-rows", bulk]
     with Served(folder, *words) as served:
         without = grown(served, bulk)

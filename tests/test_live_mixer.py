@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: tokens of a gated delta net that clients send to `sagitta serve --mixer`, prompts that the
-plan cuts and single ones behind them, get the codes of `sagitta harvest`, then `encode`, bit for
-bit, for every policy and number of ranks, beside rows and files; a stream that lost tokens is
-refused, and leaves the others as they are."""
+"""Claim: if clients send tokens of a gated delta net to `sagitta serve --mixer`, they get the codes
+of `sagitta harvest` followed by `encode`, bit for bit.  This holds for prompts that take several
+steps, for single tokens after them, for every policy and number of ranks, and beside rows and
+files.  A stream that lost tokens is refused, and other streams continue."""
 import os
 import re
 import resource
@@ -27,7 +27,8 @@ TOP = 5
 
 
 class Case:
-    """Tokens of some sequences, and what encode says of the rows that harvest makes of them."""
+    """Tokens of some sequences, and the results of encode for the rows that harvest makes from
+    them."""
 
     def __init__(self, folder, name, **form):
         self.capture, self.folder = f"{folder}/{name}.h5", folder
@@ -56,7 +57,7 @@ class Case:
 
 
 def sequence_send(server, case, i, seed, wrong):
-    """A prompt, then tokens in small pieces, none of which waits for a reply."""
+    """Send a prompt, then tokens in small pieces, without waiting for replies."""
     draw, at = np.random.default_rng(seed), np.arange(case.start[i], case.start[i + 1])
     stream, asked = server.stream(), []
     piece, at = np.split(at, [int(draw.integers(0, len(at) + 1))])
@@ -70,7 +71,7 @@ def sequence_send(server, case, i, seed, wrong):
 
 
 def client_run(path, case, seed, wrong):
-    """All sequences at once, and rows beside them."""
+    """Send all sequences at once, and rows at the same time."""
     draw = np.random.default_rng(seed)
     with live.connect(path, timeout=60) as server:
         threads = [threading.Thread(target=sequence_send, args=(server, case, i, seed, wrong))
@@ -247,7 +248,7 @@ def check_overflow(case):
     with Served(case.folder, *case.words, *STEPS) as served, live.connect(served.path) as server:
         at = np.arange(first, first + 4)
         x, g, beta = (np.array(part) for part in case.part(at))
-        x[2, -32:] = 3e38  # its v
+        x[2, -32:] = 3e38  # v of the token
         bad, good = server.stream(), server.stream()
         futures = [bad.submit(x, g, beta), bad.submit(*case.part(at)),
                    good.submit(*case.part(at), scores=True)]
@@ -310,7 +311,7 @@ def check_killed(case):
 
 
 def serve_within(limit, *words):
-    """Serve for a moment with so much address space."""
+    """Serve for a moment with this limit of address space."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     os.environ["MALLOC_ARENA_MAX"] = "1"
     resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
@@ -341,7 +342,7 @@ def check_memory(case):
     room = limit + needed - present
     ok(serve_within(room - (16 << 20), *words).returncode == 71, "a little more is not enough")
     for more in [], ["--streams", 64]:
-        # Libraries of a machine with more cores or with a GPU take some hundred MiB more later.
+        # On a machine with more cores or with a GPU, libraries take some hundred MiB more later.
         done = serve_within((limit if more else room) + (1 << 30), *later_wins(*words, *more))
         ok(done.returncode == 0, f"{more}, there is room: {done.returncode} {done.stderr[-500:]}")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: on several ranks `sagitta serve` gives the replies and files of `encode`, bit for bit, for
-every policy; a replay on another number of ranks has the same fingerprints; and a server that is
-stopped leaves parts from which another number of ranks goes on to the same."""
+every policy.  A replay on another number of ranks has the same fingerprints.  A server that is
+stopped leaves parts, from which another number of ranks continues to the same results."""
 import os
 import signal
 import tempfile
@@ -16,7 +16,7 @@ from tap import FULL, SOURCE, claim, done_testing, launch, ok, sagitta
 live = need_zmq()
 REAL = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 ROWS = 5000
-# Small steps, the last of them with fewer rows than ranks.
+# Small steps; the last of them have fewer rows than ranks.
 STEPS = ["--step-rows", 512, "--live-rows", 256, "--quantum", 64, "--linger-ms", 20]
 POLICIES = {"off": ["--policy", "off"], "static": ["--policy", "static", "--budget", 256],
             "dynamic": ["--policy", "dynamic", "--target", 300]}
@@ -29,7 +29,7 @@ def need(*words, **more):
 
 
 class Case:
-    """Rows, and what encode on one rank says of them."""
+    """Rows, and their results of encode on one rank."""
 
     def __init__(self, folder, *words):
         self.words, self.folder = words, folder
@@ -50,7 +50,7 @@ class Case:
 
 
 def client_run(path, case, seed, wrong):
-    """A part of all rows in random order, in requests of 1 to 256."""
+    """Send a part of all rows in random order, in requests of 1 to 256 rows."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(ROWS)[:600]
     asked = []

@@ -20,7 +20,7 @@ P, LONG = 20, 150000
 
 
 def begun(server):
-    """Rows of bulk requests are being computed."""
+    """Wait until rows of bulk requests are computed."""
     end = time.time() + 60
     while server.status()["bulk_rows"] == 0 and time.time() < end:
         time.sleep(0.002)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: fit and train with --max-norm give the bytes of rows that NumPy left out, on any number of
-ranks and resumed, say how many these were, and refuse a multiple or rows that leave nothing."""
+"""Claim: fit and train with --max-norm give the bytes that they give if NumPy leaves out the rows,
+on any number of ranks and resumed.  They print the number of these rows.  They refuse to resume
+with another multiple, and rows of which none is left."""
 import json
 import os
 import re
@@ -18,13 +19,13 @@ def squares_of(rows, shift):
 
 
 def bound_of(rows, multiple):
-    """(column medians of the first rows, square from which rows are left out)
-    of doc/numerics.md, section 7."""
+    """(column medians of the first rows, squared norm from which on rows are left out):
+    doc/numerics.md, section 7."""
     shift = np.sort(rows[:1024], 0)[(min(len(rows), 1024) - 1) // 2].astype("f8")
     square = squares_of(rows, shift)
     square = np.sort(square[square > 0])
     median = square[(len(square) + 1) // 2 - 1]
-    part, power = np.frexp(median)  # part 0.5 .. 1: eight bins of an octave
+    part, power = np.frexp(median)  # part is in 0.5 .. 1; an octave has eight bins
     return shift, multiple ** 2 * np.floor(16 * part) / 16 * 2.0 ** power
 
 
@@ -52,7 +53,7 @@ class Folder:
         return self.at(name + ".npy")
 
     def kept(self, name, rows, multiple):
-        """Without the rows that are left out, and how many there were."""
+        """The rows that are kept, and the number of the others."""
         shift, bound = bound_of(self.rows, multiple)
         keep = squares_of(rows, shift) < bound
         return self.save(name, rows[keep]), int((~keep).sum())

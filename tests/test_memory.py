@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a rows file four times as large as a rank's memory is encoded within that memory.  A fit
-whose rows do not fit into memory takes parts by its shape, with the bytes of the same --minibatch,
-on any number of ranks and in any memory; what does not fit is refused, and parts that do are
-named."""
+"""Claim: a file of rows four times as large as a rank's memory is encoded within that memory.  A
+fit whose rows do not fit into memory takes parts whose size follows from its shape.  It gives the
+bytes of the same --minibatch, on any number of ranks and in any memory.  A fit that does not fit is
+refused, and the message names parts that do."""
 import json
 import os
 import re
@@ -14,10 +14,10 @@ import numpy as np
 
 from tap import FULL, SAGITTA, claim, done_testing, later_wins, ok, sagitta, skip_all
 
-LIMIT = 500 << 20  # of address space, of which an empty rank takes 224 MB
-FIT_LIMIT = 390 << 20  # and some of the rows of a fit the rest
+LIMIT = 500 << 20  # bytes of address space, of which a rank without data takes 224 MB
+FIT_LIMIT = 390 << 20  # the rest holds only some of the rows of a fit
 FIT_ROWS, FIT_ATOMS, FIT_S = 1 << 19, 64, 4
-PART = 1 << 16  # the least power of 4 from there on, with FIT_S PART >= 256 FIT_ATOMS
+PART = 1 << 16  # the least power of 4 with FIT_S PART >= 256 FIT_ATOMS
 ROOMS = {0: (95, 270), 2: (150, 230), 3: (130, 180), 7: (80,)}  # MB for a part, not for all rows
 GIVEN = ["--minibatch", PART]
 P = 512
@@ -28,7 +28,8 @@ def limited():
 
 
 def rows_write(path):
-    """A float16 file of four limits, mostly a hole: a few random rows at both ends."""
+    """Write a float16 file with four times LIMIT bytes.  It is mostly a hole, with a few random
+    rows at both ends."""
     rows = 4 * LIMIT // (2 * P)
     random = np.random.default_rng(1).standard_normal((64, P)).astype(np.float16)
     header = np.lib.format.header_data_from_array_1_0(random)
@@ -43,7 +44,8 @@ def rows_write(path):
 
 
 def fit(folder, room, *words, ranks=0):
-    """A fit with so much address space for each process, of which arenas of threads take none."""
+    """A fit with this limit of address space for each process.  Arenas of threads take none of
+    it."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     os.environ["MALLOC_ARENA_MAX"] = "1"
     resource.setrlimit(resource.RLIMIT_AS, (room, before[1]))
@@ -59,7 +61,7 @@ def fit(folder, room, *words, ranks=0):
 
 
 def empty_find(folder, ranks):
-    """Address space that an empty rank takes, or None."""
+    """The address space that a rank without data takes, or None."""
     limit = FIT_LIMIT if ranks < 3 else 340 << 20
     probe = fit(folder, limit, "--minibatch", "none", ranks=ranks)
     present = re.search(r"(\d+) are present", probe.stderr)
@@ -94,7 +96,7 @@ def check_refused(folder):
            f"--minibatch {16 * part}: {done.returncode} {done.stderr[-900:]}")
     done = fit(folder, room, "--atoms", 5000)
     ok(done.returncode == 71 and "no '--minibatch' fits either" in done.stderr and
-       "takes parts" not in done.stderr,  # a part by shape has more rows than there are
+       "takes parts" not in done.stderr,  # a part would have more rows than there are
        f"exit {done.returncode} {done.stderr[-900:]}")
 
 
@@ -192,7 +194,7 @@ def main():
         size = os.path.getsize(f"{folder}/rows.npy")
         ok(size >= 4 * LIMIT, f"{rows} rows, {size >> 20} MB, limit {LIMIT >> 20} MB")
         np.save(f"{folder}/atoms.npy", np.eye(8, P, dtype=np.float32))
-        # address space that arenas of threads reserve is no memory
+        # arenas of threads reserve address space, which is not memory
         environment = dict(os.environ, OMP_NUM_THREADS="1", MALLOC_ARENA_MAX="1")
         done = subprocess.run(
             [SAGITTA, "encode", "--rows", f"{folder}/rows.npy", "--dictionary",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the usual mistakes with import, export, evaluate, encode, inspect, compare, top, the page
-of a run and the Python package - a wrong folder, a missing key, a transposed matrix, another P,
-norms that are not 1 - are refused with their mend, and the lines of Python that a message gives do
-what they say."""
+"""Claim: common mistakes with import, export, evaluate, encode, inspect, compare, top, the page of
+a run and the Python package are refused, and the message says how to repair them: a wrong folder, a
+missing key, a transposed matrix, another P, or norms that are not 1.  Lines of Python in a message
+do what it says."""
 import os
 import re
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: parts that --row-range made, whatever their ranges, ranks and files, merge into the bytes
-of one job for all rows, metrics included; what is no part of the whole is refused by its name."""
+"""Claim: parts that --row-range made, with any ranges, ranks and files, merge into the bytes of one
+job for all rows, including metrics.  A file that is no part of the whole is refused by its name."""
 import os
 import shutil
 import subprocess
@@ -17,8 +17,8 @@ N, P = 5 * BLOCK + 1234, 16
 CUTS = ([0, N], [0, BLOCK, N], [0, 3 * BLOCK, 5 * BLOCK, N], [*range(0, N, BLOCK), N],
         [0, 2 * BLOCK, 3 * BLOCK, N])
 SLOW = os.path.join(os.environ["builddir"], "tests/slow.so")
-TEXTS = 600000  # what HDF5 reads again for texts, whatever the size of a file
-# Supports of one length, frames, scores alone, rows of any length.
+TEXTS = 600000  # bytes that HDF5 reads again for texts, for any size of the file
+# Supports of one length, frames, scores only, and rows of any length.
 ONCE = {"codes": ("encode", "--rows", "{}/rows.npy", "--dictionary", "{}/d", "--top-s", "16"),
         "frames": ("encode", "--rows", "{}/rows.npy", "--dictionary", "{}/frames.h5", "--top-s",
                    "8", "--center"),
@@ -28,7 +28,7 @@ ONCE = {"codes": ("encode", "--rows", "{}/rows.npy", "--dictionary", "{}/d", "--
 
 
 def dump(path):
-    """Every dataset's stored bytes and every attribute but those of /run."""
+    """The stored bytes of every dataset, and every attribute except those of /run."""
     found = {}
 
     def visit(name, thing):
@@ -52,7 +52,7 @@ def is_same(a, b, what):
 
 
 class Job:
-    """An encoding with its options; whole and in parts."""
+    """An encoding with its options, as a whole and in parts."""
 
     def __init__(self, folder, name, command, *options):
         self.folder, self.command, self.options = f"{folder}/{name}", command, options
@@ -221,7 +221,7 @@ def check_refused(folder):
 def check_unread(folder):
     rows, differing = f"{folder}/rows.npy", f"{folder}/differing.npy"
     values = np.load(rows)
-    values[[BLOCK + 700, 4 * BLOCK + 9]] += 1  # neither the first ones nor of the 64
+    values[[BLOCK + 700, 4 * BLOCK + 9]] += 1  # neither the first rows nor rows of the sample of 64
     np.save(differing, values)
     for command in "encode", "route":
         job = Job(folder, f"unread-{command}", command, "--rows", rows, "--dictionary",
@@ -242,7 +242,7 @@ def check_unread(folder):
         need(done, "--rows of the same")
         ok("differ" not in done.stderr, done.stderr)
         is_same(job.whole, f"{job.folder}/good.h5", "with --rows")
-        copy = shutil.copy(rows, f"{folder}/copy.npy")  # of another time
+        copy = shutil.copy(rows, f"{folder}/copy.npy")  # the copy has another time
         job.options = ["--rows", copy, *job.options[2:]]
         need(job.part(3 * BLOCK, N, output=f"{job.folder}/copy.h5"), "a part of a copy")
         done = job.merge(a, f"{job.folder}/copy.h5", "--rows", copy, output="of-copy.h5")

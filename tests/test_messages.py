@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: no message of a failure is longer than two lines of 100 columns, values left out.  What
-lists the bytes that a job needs may have three."""
+"""Claim: no message of a failure is longer than two lines of 100 columns, without its values.  A
+message that lists the bytes that a job needs may have three lines."""
 import glob
 import os
 import re
@@ -14,7 +14,7 @@ CALL = re.compile(r"\b(?:CHECK|FAIL|status_fail)\(.*?\bERR_[A-Z]+\s*,\s*(?:__FIL
 
 
 def messages():
-    """(file, text) of every message that stands in a call."""
+    """Yields (file, text) of every message in a call of CHECK, FAIL or status_fail."""
     with open(f"{SOURCE}/src/base/status.h") as f:
         anew = re.search(rf"#define ANEW ({TEXT})", f.read())[1]
     for path in sorted(glob.glob(f"{SOURCE}/src/**/*.[ch]", recursive=True)):

@@ -17,7 +17,7 @@ N, HELD, K, P, S = 2000, 1400, 24, 12, 3
 
 
 def planted(random, n=N, p=P, k=K, s=S):
-    """(rows, atoms): sums of s unit atoms with positive codes, and a little noise."""
+    """(rows, atoms): rows are sums of s unit atoms with positive codes, and a little noise."""
     atoms = random.standard_normal((k, p))
     atoms = (atoms / np.linalg.norm(atoms, axis=1)[:, None]).astype("f4")
     codes = np.zeros((n, k))
@@ -40,7 +40,7 @@ class Folder:
         return f"{self.path}/{name}.npy"
 
     def save_codes(self):
-        """The codes of the rows by the atoms."""
+        """Write the codes of the rows."""
         done = sagitta("encode", "--rows", self.at("rows.npy"), "--dictionary",
                        self.at("atoms.npy"), "--top-s", S, "--force", "--output", self.at("codes"))
         need(done, "codes")
@@ -50,7 +50,7 @@ class Folder:
         return os.path.join(self.path, name)
 
     def run(self, command, *words, ranks=0):
-        """The warnings of a run, which has to end well."""
+        """The warnings of a run, which must succeed."""
         words = words if command == "evaluate" else [*words, "--force", "--output", self.at("out")]
         done = sagitta(command, *words, ranks=ranks)
         need(done, f"{command} {words}")
@@ -67,7 +67,7 @@ class Folder:
 
 
 def told(warnings, *words):
-    """Are these words in one of the warnings?"""
+    """Does one of the warnings have all these words?"""
     return any(all(w in line for w in words) for line in warnings)
 
 
@@ -115,7 +115,8 @@ def check_transposed(f):
 
 
 def unwritten_cases(f):
-    """name: (layout and fill of a dataset of the rows, what is written, what is told)."""
+    """name: (layout and fill value of a dataset of rows, ranges that are written, words of the
+    warning)."""
     half = P // 2
     return {"end": ({"chunks": (64, P)}, [np.s_[:700]], "1296 of the 2000 rows", "704 to 1999"),
             "hole": ({"chunks": (50, P)}, [np.s_[:300], np.s_[450:]], "150 of", "300 to 449"),
@@ -144,7 +145,7 @@ def check_unwritten(f):
             d = file.create_dataset("rows", (N, P), "f4", **layout)
             for part in written:
                 d[part if part != 0 else np.s_[300:900]] = 0 if part == 0 else f.rows[part]
-        if name in ("all", "run"):  # seed has nothing to draw from
+        if name in ("all", "run"):  # seed would find no rows to draw
             continue
         warnings = told_of(path)
         ok(told(warnings, count, place) if count else not warnings, f"{name}: {warnings}")
@@ -250,7 +251,8 @@ def check_equal(f):
 
 
 def massive_of(f, share, times, name="massive", n=N):
-    """The rows, of which a share has so many times the norm; what NumPy says of them."""
+    """Give a share of the rows a norm that is `times` as large.  Returns NumPy's figures of these
+    rows."""
     rows = np.resize(f.rows, (n, P))
     at = f.random.choice(n, max(1, round(share * n)), replace=False)
     direction = f.random.standard_normal(P)
@@ -260,7 +262,7 @@ def massive_of(f, share, times, name="massive", n=N):
 
 
 def share_told(warnings):
-    """(massive rows, all rows, their share) of the first warning of them; None: there is none."""
+    """(massive rows, all rows, their share) of the first such warning; None if there is none."""
     for line in warnings:
         found = re.search(r", (\d+) of (\d+) are massive.* with ([\d.e-]+) of all squares", line)
         if found:
@@ -416,7 +418,7 @@ def check_converged(f):
 
 @claim("atoms in no row, of a dictionary that was learned, and atoms in most rows, of any")
 def check_density(f):
-    turned = f.save("turned", np.concatenate([f.rows, -f.rows]))  # an atom describes both
+    turned = f.save("turned", np.concatenate([f.rows, -f.rows]))  # one atom describes both
     for atoms, is_told in (2800, 1), (200, 0):
         warnings = f.run("fit", "--rows", turned, "--atoms", atoms, "--top-s", 1, "--sweeps", 0,
                          "--codes", "signed", "--uncentered", "--holdout", f.at("held.npy"))

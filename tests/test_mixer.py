@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta harvest` gives the rows and states of a gated delta net, near those of float64,
-and the same bytes for any number of ranks, block, thread and variant, wherever time is cut; slots
-are read as they were before the call; what is wrong with a capture is named before any work."""
+"""Claim: `sagitta harvest` gives the rows and states of a gated delta net, close to those of
+float64.  The bytes are the same for any number of ranks, block, thread and variant, and for any
+division of time.  Slots are read as they were before the call.  Errors of a capture are named
+before any work."""
 import shutil
 import tempfile
 
@@ -12,8 +13,8 @@ from mixer_data import make, normals, reference, write
 from tap import FULL, claim, done_testing, fails, gpu_present, need, ok, sagitta, same
 
 RANDOM = np.random.default_rng(3)
-TOLERANCE = 1e-5  # of the largest |o| and |S|: live.md, G1
-MOVED = [(0, 0), (1, 3), (-1, 1), (2, -1)]  # in and out of four sequences
+TOLERANCE = 1e-5  # of the largest |o| and |S|: doc/live.md, G1
+MOVED = [(0, 0), (1, 3), (-1, 1), (2, -1)]  # input and output slots of four sequences
 
 
 def harvest(capture, out, *words, **more):
@@ -36,7 +37,8 @@ def results(out, kept):
 
 
 def compared(at, capture, what, *words, **more):
-    """Harvest, and compare with float64: rows, the slots that are written; others to the bit."""
+    """Harvest, and compare with float64: the rows, and the slots that are written.  Other slots
+    must not change."""
     path, out = write(f"{at}/c.h5", capture), f"{at}/out"
     shutil.rmtree(out, ignore_errors=True)
     written = {i for i in capture[0].get("slot_out", ()) if i >= 0}

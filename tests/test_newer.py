@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a file of a newer format version is refused by every reader, which names both versions and
-what can read it; inspect shows it with a warning."""
+"""Claim: every reader refuses a file of a newer format version, and names both versions and what
+can read the file.  inspect shows it with a warning."""
 import json
 import os
 import shutil
@@ -20,7 +20,7 @@ SAID = "has format version 5, and this program, Sagitta ", " reads 1 to 4: use t
 
 
 def renew(path):
-    """The file says that a newer program wrote it, with hashes that are right."""
+    """Change a file so that a newer program seems to have written it, with valid hashes."""
     with h5py.File(path, "r+") as f:
         f.attrs["format_version"] = np.int64(5)
         f["run"].attrs["version"] = WRITER
@@ -166,7 +166,7 @@ def check_resumed(p):
             path = renew(f"{out}/{file}.h5")
             with open(path, "rb") as f:
                 before = f.read()
-            if (name, file) != ("fit", "supports"):  # which fit makes again
+            if (name, file) != ("fit", "supports"):  # fit makes that file again
                 p.refused(path, *words, "--sweeps", 4, "--resume", "--output", out)
                 with open(path, "rb") as f:
                     ok(f.read() == before, f"{name}: '{file}.h5' is left")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: doc/tutorial.ipynb runs in a kernel of Jupyter, and says what it said when it was written:
-every word of its outputs; Ctrl-C there interrupts a fit, and SIGKILL of the kernel ends it, without
-a process or a file in memory that stays; both then go on to the same bytes."""
+"""Claim: doc/tutorial.ipynb runs in a kernel of Jupyter, and every word of its outputs is that of
+the stored outputs.  Ctrl-C interrupts a fit.  SIGKILL of the kernel ends the fit, and leaves no
+process and no file in memory.  Both fits can be resumed, and give the same bytes."""
 import asyncio
 import contextlib
 import json
@@ -19,8 +19,8 @@ import nbclient  # noqa: E402, after a Python that has it was found
 import nbformat  # noqa: E402
 
 DOC = os.path.join(SOURCE, "doc")
-LONG = 300  # seconds for a cell of a busy machine
-MINUTES = 3  # for all, on a machine of one's own
+LONG = 300  # most seconds of a cell on a busy machine
+MINUTES = 3  # most minutes of the notebook on an idle machine
 FIT = """import sagitta
 how = dict(atoms=200, top_s=8, tolerance=0, sweeps=6, threads=1, update="atoms")
 rows = {rows!r}
@@ -35,7 +35,7 @@ sagitta.fit(rows, output={whole!r}, progress=None, **how);
 """
 
 
-# As FIT, of an array, and of as many ranks as are asked for.
+# As FIT, but with an array, and any number of ranks.
 KILLED = """import h5py, sagitta
 how = dict(atoms=200, top_s=8, tolerance=0, sweeps=12, threads=1, update="atoms", ranks={ranks})
 X = h5py.File({rows!r})["rows"][:]
@@ -43,11 +43,11 @@ X = h5py.File({rows!r})["rows"][:]
 DIES = """sagitta.fit(X, output={cut!r}, progress=lambda event: print(event["what"], flush=True),
             **how)
 """
-PATIENCE = 120.0  # seconds in which nothing may be left, on a busy machine
+PATIENCE = 120.0  # seconds after which nothing may be left, on a busy machine
 
 
 class Pressing(nbclient.NotebookClient):
-    """Interrupts the kernel once, at the first word of a sweep."""
+    """A client that interrupts the kernel once, when a sweep is first printed."""
     pressed = False
 
     def process_message(self, message, cell, cell_index):
@@ -58,7 +58,7 @@ class Pressing(nbclient.NotebookClient):
 
 
 def descendants(pid):
-    """Those of a process, whom its sessions do not hide."""
+    """All descendants of a process, also those in other sessions."""
     found, parents = [], {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/stat", encoding="utf-8") as f:
@@ -71,7 +71,7 @@ def descendants(pid):
 
 
 def in_memory(pids):
-    """The files of /dev/shm that processes have."""
+    """The files of /dev/shm that processes have mapped."""
     found = set()
     for pid in pids:
         with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", encoding="utf-8") as f:
@@ -86,8 +86,8 @@ def alive(pid):
 
 
 class Killing(nbclient.NotebookClient):
-    """Kills the kernel once, at the first word of a sweep, and keeps what its jobs had; they
-    have PATIENCE to end."""
+    """A client that kills the kernel once, when a sweep is first printed.  It notes the processes
+    and files of the kernel's jobs, which must end within PATIENCE."""
     jobs, files = (), set()
 
     def process_message(self, message, cell, cell_index):
@@ -115,7 +115,8 @@ def client_of(cells, at, kind=nbclient.NotebookClient):
 
 
 def said(cell):
-    """What a cell printed and gave: not progress and warnings, which have names of files."""
+    """What a cell printed and returned, without progress and warnings, which contain names of
+    files."""
     printed = "".join(o["text"] for o in cell["outputs"] if o.get("name") == "stdout")
     given = "".join(o["data"].get("text/plain", "") for o in cell["outputs"]
                     if o["output_type"] == "execute_result")

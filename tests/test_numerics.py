@@ -16,7 +16,8 @@ OTHER = NUMERICS + 1
 
 
 def mark(path, numerics):
-    """The file says that a program of these numerics wrote it; None: of before there were any."""
+    """Change a file so that a program with these numerics seems to have written it; None: a program
+    of before numerics had numbers."""
     with h5py.File(path, "r+") as f:
         del f["run"].attrs["numerics"]
         if numerics is not None:
@@ -83,7 +84,7 @@ def check_resume(p):
                 p.refused([*words, "--output", place, "--resume"], f"{place}/{file}", place,
                           f"(numerics {number}, here {NUMERICS}): resume with that version, or "
                           "begin again, with --force and not --resume")
-        mark(f"{made}/{files[0]}", NUMERICS)  # an integer, as h5py writes it
+        mark(f"{made}/{files[0]}", NUMERICS)  # an integer, in the form of h5py
         p.need(*words, "--output", made, "--resume")
 
 

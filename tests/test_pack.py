@@ -18,7 +18,8 @@ LENGTHS = [(100, 70), (100, 70), (64, 64), (90, 40), (7, 0), (0, 0), (130, 33)] 
 
 
 def sequences():
-    """Tokens, and keys and values that depend on all tokens up to a position, as a model's do."""
+    """Tokens of sequences, and keys and values that depend on all tokens up to their position, as
+    in a model."""
     for n, alike in LENGTHS:
         tokens = np.concatenate([PROMPT[:alike], RANDOM.integers(50, 99, n - alike)])
         state = np.cumsum(np.sin((tokens + 1) * np.arange(1, n + 1)))
@@ -63,7 +64,7 @@ def check_shared(at):
         table, blocks = blocks_used(f"{at}/packed/capture.h5")
         shared = [alike // size for _, alike in LENGTHS]
         needed = [-(-n // size) for n, _ in LENGTHS]
-        # The first sequence brings the prompt; the third one has no more than it.
+        # The first sequence stores the prompt; the third one has only the prompt.
         ok(blocks == 1 + sum(needed) - sum(shared[1:]), f"size {size}: {blocks} blocks")
         for s in range(1, len(LENGTHS)):
             ok(np.array_equal(table[0, :shared[s]], table[s, :shared[s]]) and
@@ -217,7 +218,7 @@ def check_bits(at):
 
 
 def huge(path, positions):
-    """A capture whose keys and values are holes in its file."""
+    """A capture whose keys and values are holes in the file."""
     f = h5py.h5f.create(path.encode())
     create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     create.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)

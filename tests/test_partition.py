@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: ranks, tiles, blocks, threads, instruction sets, the certified filter and GPUs change no
-bit of what encode writes, on fixtures, real and planted rows, frames, duplicates, zero rows, K < s,
-N < ranks and N = 0; and the fingerprints are those of every other build
+bit of what encode writes, for fixtures, real and planted rows, frames, duplicates, zero rows, K <
+s, N < ranks and N = 0.  The fingerprints are those of every other build
 (tests/expected/fingerprints)."""
 import os
 import re
@@ -15,7 +15,7 @@ from tap import FULL, SOURCE, claim, done_testing, gpu_present, ok, sagitta, ski
 EXPECTED = os.path.join(SOURCE, "tests", "expected", "fingerprints")
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 
-# Each value of each factor once or more, and the corners.
+# Each value of each factor at least once, and the extreme combinations.
 CUTS = [
     dict(ranks=2, tile=64, block=77, threads=2, filter="on"),
     dict(ranks=3, tile=1000, block=4096, variant="baseline", filter="auto"),
@@ -23,12 +23,12 @@ CUTS = [
     dict(ranks=8, tile=64, variant="avx512", filter="on"),
     dict(ranks=1, tile=1000, block=77, threads=2, variant="avx512"),
 ]
-SANITIZED = os.environ.get("SANITIZED")  # slow, and after faults rather than bits: less of each
+SANITIZED = os.environ.get("SANITIZED")  # they are slow, and find faults, not bits: fewer cuts
 if SANITIZED:
     CUTS = CUTS[:1]
-if os.environ.get("CUTS") == "few":  # what a compiler makes of the loops, rather than of ranks
+if os.environ.get("CUTS") == "few":  # cuts that depend on the compiler, not on ranks
     CUTS = [CUTS[1], dict(ranks=1, variant="avx2", filter="on"), CUTS[4]]
-# The same on GPUs, which ranks share where there are fewer.
+# The same on GPUs.  Ranks share GPUs if there are fewer.
 GPU_CUTS = [
     dict(ranks=1, device="cuda"),
     dict(ranks=1, device="cuda", filter="on"),
@@ -37,7 +37,7 @@ GPU_CUTS = [
     dict(ranks=4, tile=1000, device="cuda", filter="auto"),
 ]
 ONE_ROW = dict(ranks=2, tile=1000, block=1, variant="avx2", filter="on")
-TURN = 2  # cuts of a case that is not run with all of them: each cut has its turn in 18 cases
+TURN = 2  # cuts of a case that does not run all: over 18 cases each cut is run
 
 
 def expected():
@@ -46,7 +46,7 @@ def expected():
 
 
 class Case:
-    """One data set with its options; `run` encodes it under one cut."""
+    """A data set with its options.  run() encodes it with one cut."""
 
     def __init__(self, folder, name, rows, dictionary, *options):
         self.folder, self.name = folder, name
@@ -70,7 +70,7 @@ def check_case(case, cuts, want, found):
         print("#", done.stderr.replace("\n", "\n# "))
         return
     found[case.name] = mark
-    if not SANITIZED:  # which take fewer rows
+    if not SANITIZED:  # sanitizers get fewer rows
         ok(mark == want.get(case.name), f"{case.name}: fingerprint {mark} is that of other builds")
     for i, cut in enumerate(cuts):
         text = f"{case.name}: " + " ".join(f"{k}={v}" for k, v in cut.items())

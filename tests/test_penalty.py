@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: with a penalty rho the codes minimise 1/2 |x - sum c_j d_j|^2 + 1/2 rho |c|^2, by NumPy's
-and SciPy's word, of equal and nearly equal atoms too, of more atoms than columns, of frames and in
-rounds; a penalty below 2^-30 leaves out what it drops; the terminal pass counts what is kept."""
+"""Claim: with a penalty rho the codes minimise 1/2 |x - sum c_j d_j|^2 + 1/2 rho |c|^2, as NumPy
+and SciPy find, also for nearly equal atoms, more atoms than columns, frames and rounds.  Equal
+atoms share a code; with no penalty, or one below 2^-30, the first of them has the whole code.  The
+terminal pass counts the codes that are kept."""
 import tempfile
 
 import h5py
@@ -11,7 +12,7 @@ import scipy.optimize
 from tap import claim, done_testing, need, ok, sagitta
 
 N, P = 60, 12
-SLACK = 1e-6  # of the objective: codes are rounded to float32
+SLACK = 1e-6  # relative, of the objective: codes are rounded to float32
 RANDOM = np.random.default_rng(4)
 
 
@@ -47,7 +48,8 @@ def objective(x, vectors, codes, rho):
 
 
 def least(x, vectors, rho, nonnegative):
-    """The minimum, by the equations with rho, or by those of [D; sqrt(rho) I] with c >= 0."""
+    """The minimum, from the normal equations with rho; or, if c >= 0, from those of [D; sqrt(rho)
+    I]."""
     m = len(vectors)
     if not nonnegative:
         return objective(x, vectors, np.linalg.solve(vectors @ vectors.T + rho * np.eye(m),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: an output never replaces an input, another output or, without --force, an existing file.
-Links are not followed.  A run does not remove files that it did not make. used.in and run.log
+Links are not followed.  A run does not remove files that it did not make.  used.in and run.log
 belong to the run whose result is there; those of a failed run have other names."""
 import os
 import shutil
@@ -25,13 +25,13 @@ def read(path):
 
 
 def tree(folder):
-    """Every file of a folder with its bytes, links as such."""
+    """{file: its bytes, or the target of a link} of a folder."""
     return {f: os.readlink(f"{folder}/{f}") if os.path.islink(f"{folder}/{f}") else
             read(f"{folder}/{f}") for f in sorted(os.listdir(folder))}
 
 
 class Data:
-    """Files of every kind, made once; bad.h5: rows of which one is not finite."""
+    """Files of every kind, made once.  bad.h5 has a row that is not finite."""
 
     def __init__(self, folder):
         self.folder = folder

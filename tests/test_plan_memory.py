@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the memory that --dry-run says is within a tenth of the peak that the largest rank then
-has, of jobs whose data are larger than the program, on 1, 2 and 4 ranks; memory that the ranks of a
-node share counts once.
+"""Claim: the memory that --dry-run prints is within a tenth of the peak of the largest rank, for
+jobs whose data are larger than the program, on 1, 2 and 4 ranks.  Memory that the ranks of a node
+share counts once.
 
 ONLY names jobs to try, on all these numbers of ranks:
   ONLY=refit make check TESTS=tests/test_plan_memory.py"""
@@ -17,8 +17,8 @@ import numpy as np
 from jobs import environment
 from tap import FULL, SAGITTA, claim, done_testing, launch, need, ok, sagitta, skip_all
 
-# Runs a program, and adds to a file the bytes that it had at most, and those of them in memory that
-# it may share; the latter are looked at from time to time.
+# Runs a program, and appends to a file its peak memory in bytes, and the part of it that it shares
+# with others.  The shared part is sampled.
 PEAK = [sys.executable, "-c", """import os, sys, time
 child = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
 shared = 0
@@ -38,12 +38,12 @@ with open(sys.argv[1], "a") as f:
     f.write(f"{1024 * usage.ru_maxrss} {shared}\\n")
 sys.exit(os.waitstatus_to_exitcode(status))"""]
 RANKS = 1, 2, 4
-ONLY = os.environ.get("ONLY", "")  # jobs with this in their name, on all RANKS
+ONLY = os.environ.get("ONLY", "")  # jobs whose names have this text, on all RANKS
 LEAST, MOST = 0.9, 1.1
 
 
 def rows_write(path, n, p):
-    """Rows in f16; of many values some are there again and again."""
+    """Write rows in float16.  If there are many values, some rows are repeated."""
     few = np.random.default_rng(n + p).standard_normal((n if n * p <= 1 << 23 else 4096, p))
     rows = np.lib.format.open_memmap(path, "w+", "f2", (n, p))
     for i in range(0, n, len(few)):
@@ -81,7 +81,7 @@ class Files:
         return f"{folder}/systems.h5"
 
     def encoded(self, n, p, k, s, *words):
-        """Supports of rows, or a part of them."""
+        """The supports of rows, or of a part of them."""
         return self.at(f"codes-{n}-{p}-{k}-{s}{len(words)}", lambda path: need(
             sagitta("encode", "--rows", self.rows(n, p), "--dictionary", self.atoms(k, p),
                     "--top-s", s, "--cosine-limit", 0, "--output", path, *words), "encode"))
@@ -118,7 +118,7 @@ def merge(n, p, k, s):
                              "/part-000000000000000.h5"]
 
 
-# Job, and the numbers of ranks that are tried without FULL.
+# Jobs, and the numbers of ranks that are tried without CHECK_FULL.
 JOBS = {
     "encode, a dictionary": (encode(4096, 1024, 65536, "--top-s", 16), (2,)),
     "encode, fetched atoms": (encode(16384, 2048, 16384, "--top-s", 64, "--grid", "1x"), ()),
@@ -141,7 +141,7 @@ JOBS = {
 
 
 def taken(folder, job, ranks):
-    """The bytes that the largest rank had at most; what ranks share counts once."""
+    """The peak memory of the largest rank in bytes; shared memory counts once."""
     told = f"{folder}/peaks"
     done = subprocess.run([*launch(ranks), *PEAK, told, SAGITTA, *map(str, job)],
                           capture_output=True, text=True, env=environment(), timeout=600)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: scripts/plot draws what a run's folder holds, one PNG each with its curve in it, and says
-what is missing; plot_time and plot_live draw what they are given."""
+"""Claim: scripts/plot draws the results in the folder of a run, one PNG for each, with its curve.
+It prints what is missing.  plot_time and plot_live draw their inputs."""
 import json
 import os
 import subprocess
@@ -13,11 +13,11 @@ import numpy as np
 from tap import SOURCE, bench, done_testing, ok, peer_missing_all, sagitta
 from terminal_data import scaled_problem
 
-# The colour that the data have: the first of the cycle, or a correlation of 1.
+# The colour of the data: the first one of the cycle, or that of a correlation of 1.
 BLUE, ONE = (0.122, 0.467, 0.706), (0.02, 0.188, 0.38)
 ORANGE = (1.0, 0.498, 0.055)
 COLORS = {"spectrum": BLUE, "covariance": ONE, "explained_variance": BLUE, "densities": BLUE}
-SPREAD = 0.4  # of the picture's width or height; a sample in a legend has less than 0.1
+SPREAD = 0.4  # share of the picture's width or height; a sample in a legend has less than 0.1
 
 
 def plot(*words):
@@ -26,7 +26,7 @@ def plot(*words):
 
 
 def spread(path, color):
-    """How far pixels of this colour reach, as a part of the picture's width or height."""
+    """The distance that pixels of this colour span, as a share of the picture's width or height."""
     from matplotlib import image
     pixels = image.imread(path)[:, :, :3]
     places = np.argwhere(abs(pixels - color).max(axis=2) < 0.02)
@@ -34,7 +34,7 @@ def spread(path, color):
 
 
 def blank(path):
-    """A picture as those of scripts/plot, with axes and a legend, but without data."""
+    """A picture like those of scripts/plot, with axes and a legend, but without data."""
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -47,8 +47,8 @@ def blank(path):
 
 
 def check_fit(folder, inputs):
-    """A fit has two curves over its sweeps, and one over its seconds; a sweep that is in state.h5
-    alone is drawn too."""
+    """For a fit there are two curves over its sweeps, and one over its seconds.  A sweep that only
+    state.h5 has is drawn too."""
     run = f"{folder}/fit"
     words = ["fit", *inputs[:2], "--atoms", 16, "--top-s", 2, "--tolerance", 0, "--output", run]
     sagitta(*words, "--sweeps", 4)
@@ -80,7 +80,8 @@ def check_fit(folder, inputs):
 
 
 def check_train(folder, inputs):
-    """A training has two curves over its steps, of state.h5 too, and one over its seconds."""
+    """For a training there are two curves over its steps, also from state.h5, and one over its
+    seconds."""
     run = f"{folder}/sae"
     sagitta("train", *inputs[:2], "--atoms", 16, "--top-s", 2, "--batch", 64, "--epochs", 6,
             "--output", run)
@@ -98,7 +99,7 @@ def check_train(folder, inputs):
 
 
 def bars(path, color):
-    """Lengths of the bars of this colour, from above, in pixels."""
+    """The lengths in pixels of the bars of this colour, from the top."""
     from matplotlib import image
     is_bar = abs(image.imread(path)[:, :, :3] - color).max(axis=2) < 0.02
     lengths = np.concatenate([[0], is_bar.sum(axis=1), [0]])
@@ -107,7 +108,7 @@ def bars(path, color):
 
 
 def check_live(folder):
-    """Bars are as long as a run says, markers are there, and a real run is drawn."""
+    """Bars are as long as the figures of a run, markers are drawn, and a real run can be drawn."""
     draw = [sys.executable, f"{SOURCE}/scripts/plot_live"]
     rows = dict(alone=None, off=4000, static=1000, dynamic=3000, unwatched=2000, encode=500)
     waits = dict(alone=1, off=100, static=10, dynamic=20)
@@ -171,7 +172,7 @@ def main():
             ok(reach > SPREAD, f"{name}.png has its data, {reach:.2f} of the picture wide or high")
         reach = max(spread(blank(f"{folder}/blank.png"), color) for color in COLORS.values())
         ok(reach < SPREAD, f"a picture without data would not pass, {reach:.2f}")
-        for size in (None, 3000):  # shapes that overflow, a file that ends early
+        for size in (None, 3000):  # shapes that overflow; a file that is cut
             with open(f"{run}/terminal.h5", "r+b") as f:
                 f.truncate(size or os.path.getsize(f.name))
             if size is None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: on a terminal, progress is that of the whole job, also if an earlier run is continued, and
-refit names the sweep. --max-seconds ends refit and train at a point from which --resume
+refit names the sweep.  --max-seconds ends refit and train at a point from which --resume
 continues."""
 import json
 import os
@@ -18,7 +18,7 @@ BLOCK, N, P = 4096, 20480, 256
 
 
 def watched(*words):
-    """The progress lines of a job whose stderr is a terminal: (what, done, total, percent)."""
+    """The progress lines (what, done, total, percent) of a job whose stderr is a terminal."""
     own, its = pty.openpty()
     job = subprocess.Popen([SAGITTA, *map(str, words)], stderr=its, env=environment())
     os.close(its)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the package in scripts/python opens a run and gives what its files hold, with SciPy and
-without; a damaged, foreign or unfinished file is refused with what to do; pip installs it."""
+"""Claim: the package in scripts/python opens a run, and gives what its files hold, with SciPy and
+without.  A damaged, foreign or unfinished file is refused with advice.  pip installs the
+package."""
 import glob
 import os
 import shutil
@@ -24,7 +25,7 @@ K, S = 64, 4
 
 
 def run_made(folder):
-    """Fit 2,048 real rows; returns the folder of the run."""
+    """Fit 2,048 real rows.  Returns the folder of the run."""
     np.save(f"{folder}/rows.npy", h5py.File(ROWS)["rows"][:2048])
     done = program("fit", "--find", "codes", "--rows", f"{folder}/rows.npy", "--atoms", K,
                    "--top-s", S, "--sweeps", 3, "--output", f"{folder}/run")
@@ -123,7 +124,7 @@ def check_without_scipy(run):
 
 
 def refused(words, call):
-    """Does call() say what is wrong, with these words?"""
+    """Does call() raise sagitta.Error with all these words?"""
     try:
         call()
     except sagitta.Error as error:
@@ -199,7 +200,7 @@ def check_variance():
     refused(["(0, 3)", "some rows"], lambda: sagitta.explained_variance(x[:0, 0, 0], y[:0, 0, 0]))
     masked = np.ma.masked_greater(x, 5)
     refused(["masked", "leave out"], lambda: sagitta.explained_variance(masked, y))
-    whole_mask = np.ma.masked_greater(x, 1e9)  # it hides nothing
+    whole_mask = np.ma.masked_greater(x, 1e9)  # the mask hides no value
     ok(abs(sagitta.explained_variance(whole_mask, y) - want) < 1e-12, "an empty mask")
     refused(["(3,)", "(1, P)"], lambda: sagitta.explained_variance(np.ones(3), np.ones(3)))
     twisted = np.ones((2, 2), "c16")
@@ -231,7 +232,7 @@ sys.path.insert(0, sys.argv[1])
 import sagitta
 print([m for m in ("torch", "h5py", "matplotlib", "scipy", "sklearn") if m in sys.modules])
 """
-QUICK = 1e-4  # seconds of a row by 64 atoms, which take a third of that
+QUICK = 1e-4  # seconds for a row with 64 atoms, three times what it takes
 
 
 @claim("the package imports NumPy alone, and describes a row in a tenth of a millisecond")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: sagitta.torch.Dictionary is what SAEBench asks of an SAE of one's own: its members, shapes
-and types hold, and to() moves all of it; tests/test_saebench.py has what SAEBench itself says."""
+"""Claim: sagitta.torch.Dictionary has what SAEBench needs of an SAE: its members, shapes and types,
+and a to() that moves all of it.  tests/test_saebench.py runs SAEBench itself."""
 import os
 import tempfile
 

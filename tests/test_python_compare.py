@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: sagitta.compare gives what the program does, and SciPy's assignment; survey's trials are
-the fits that they say, and its choice follows the rule; pictures show what the files have."""
+"""Claim: sagitta.compare gives the figures of the program, and SciPy's assignment.  The trials of
+survey are the fits that it names, and its choice follows the rule.  Pictures show what the files
+have."""
 import dataclasses
 import json
 import math
@@ -152,8 +153,8 @@ def trial(explained, agree, atoms=K, dead=0.0):
        "explained alone")
 def check_choice(x):
     for trials, best in (([trial(0.9, 0.5)], 0), ([trial(0.9, 0.5), trial(0.89, 0.7)], 1),
-                         ([trial(0.9, 0.5), trial(0.87, 0.9)], 0),  # leaves a third more
-                         ([trial(0.89, 0.52), trial(0.9, 0.5)], 1),  # by too little
+                         ([trial(0.9, 0.5), trial(0.87, 0.9)], 0),  # leaves 1/3 more unexplained
+                         ([trial(0.89, 0.52), trial(0.9, 0.5)], 1),  # the difference is too small
                          ([trial(0.6, 0.9), trial(0.9, 0.5), trial(0.885, 0.6)], 2)):
         found = sagitta.Survey(trials)
         ok(found.best is trials[best], f"{trials}: {found.best}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: tensors of PyTorch on a GPU are described on it, with the bits of the CPU, in the order of
-their stream, and no row goes to the host.  Without a GPU memory of the host is in the place of its
-memory, so that all but the GPU is tried."""
+"""Claim: tensors of PyTorch on a GPU are encoded on it, with the bits of the CPU, in the order of
+their stream, and no row is copied to the host.  Without a GPU, the test uses memory of the host
+instead, and tries everything except the GPU."""
 import contextlib
 import json
 import os
@@ -27,19 +27,19 @@ import sagitta.torch  # noqa: E402
 IS_REAL = torch.cuda.is_available()
 DEVICE = "cuda" if IS_REAL else "cpu"
 N, K, P, S = 4500, 160, 40, 8  # more rows than libsagitta takes at a time
-WAIT = 200_000_000  # clocks of a GPU, a tenth of a second
+WAIT = 200_000_000  # clock ticks of a GPU: a tenth of a second
 ASKED = os.environ.get("REQUIRE_GPU", "0") not in ("", "0")
 
 
 def stand_in():
-    """Memory of the host as that of a GPU."""
+    """Use memory of the host in place of a GPU's."""
     gpu.is_on_gpu = torch.is_tensor
     gpu.place_of = lambda x: ({"device": "cpu", "gpu": 0}, None)
     torch.cuda.device = lambda device: contextlib.nullcontext()
 
 
 def problem():
-    """Rows of whole numbers, so that scores tie; some are 0, and some atoms are equal."""
+    """Rows of whole numbers, so that scores tie.  Some rows are 0, and some atoms are equal."""
     random = np.random.default_rng(5)
     atoms = random.integers(-2, 3, (K, P)).astype("f8")
     atoms[atoms.any(1) == 0] = 1
@@ -51,7 +51,7 @@ def problem():
 
 
 def equal(found, wanted):
-    """Tensors on the device have the bits of arrays."""
+    """Are tensors on the device, with the bits of the arrays?"""
     return all(a.device.type == DEVICE and a.cpu().numpy().tobytes() == b.tobytes() and
                a.shape == b.shape for a, b in zip(found, wanted))
 
@@ -106,8 +106,8 @@ def check_encode(rows, atoms, mean):
 
 
 def check_auto(d, rows, x):
-    """A module that is asked for nothing takes libsagitta, and where that cannot use the GPU
-    PyTorch, without a word; atoms that are trained it leaves to PyTorch."""
+    """A module without a setting uses libsagitta, or PyTorch if libsagitta cannot use the GPU,
+    without a message.  If the atoms are trained, it uses PyTorch."""
     module = sagitta.torch.Dictionary.of(d).to(DEVICE)
     used, calls = gpu.support, []
     gpu.support = lambda *a, **k: calls.append(1) or used(*a, **k)
@@ -152,7 +152,7 @@ def check_copies(rows, atoms, mean):
 
 
 def check_profile(d, x):
-    """Copies between host and GPU are far from the size of the rows."""
+    """Copies between host and GPU are much smaller than the rows."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         d.support(x)
         torch.cuda.synchronize()
@@ -213,7 +213,7 @@ if not IS_REAL:
     stand_in()
 print(f"# PyTorch {torch.__version__}, {torch.cuda.get_device_name() if IS_REAL else 'no GPU'}",
       file=sys.stdout)
-warnings.simplefilter("error", sagitta.Warning)  # that rows go by the host, such as
+warnings.simplefilter("error", sagitta.Warning)  # such as: rows are copied through the host
 check_bits(*problem())
 check_large()
 check_encode(*problem())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: sagitta.Features finds the rows, words and contexts that a plain search of dense codes
-finds, in tokens beside rows of any format; vocabularies of every kind are read, as the package
-tokenizers reads them; pages are escaped and small."""
+finds, with tokens for rows of any format.  It reads vocabularies of every kind as the package
+tokenizers does.  Pages are escaped and small."""
 import html.parser
 import json
 import os
@@ -20,7 +20,7 @@ os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)
 
 try:
     import tokenizers
-except ImportError:  # of the package that tests compare with
+except ImportError:  # the package that tests compare with is missing
     tokenizers = None
     if os.environ.get("PEER_PYTHON", sys.executable) != sys.executable:
         os.execv(os.environ["PEER_PYTHON"], [os.environ["PEER_PYTHON"], *sys.argv])
@@ -97,14 +97,14 @@ def check_tokens(at, run, tokens, windows):
 
 
 class Asked:
-    """As tokenizers of transformers."""
+    """Like tokenizers of transformers."""
 
     def convert_ids_to_tokens(self, numbers):
         return [["river", "##s"][i] if i < 2 else None for i in numbers]
 
 
 class Pieces(list):
-    """As slow tokenizers of SentencePiece, which raise."""
+    """Like slow tokenizers of SentencePiece, which raise."""
 
     def convert_ids_to_tokens(self, numbers):
         return [self[i] for i in numbers]
@@ -157,7 +157,7 @@ def check_vocabularies(at):
 
 
 class Balanced(html.parser.HTMLParser):
-    """Elements that have begun and not ended; those of tables need no end."""
+    """Counts the elements that are open.  Elements of tables need no end."""
 
     def __init__(self):
         super().__init__()
@@ -229,7 +229,7 @@ def check_facts(at, run, tokens):
 
 
 def check_memory(run, tokens, unembedding):
-    """No copy of a large matrix is made."""
+    """A large matrix must not be copied."""
     large = np.tile(unembedding.astype("f2"), (8_000_000 // unembedding.size + 1, 1))
     F = sagitta.Features(run, tokens, unembedding=large)
     tracemalloc.start()
@@ -259,7 +259,7 @@ def check_pages(at, run, tokens):
 with tempfile.TemporaryDirectory() as at:
     with h5py.File(ROWS) as f:
         x, tokens = f["rows"][:N], f["token"][:N]
-    windows = np.arange(N) // 7  # so that contexts meet their ends
+    windows = np.arange(N) // 7  # short windows, so that contexts reach their ends
     with h5py.File(f"{at}/x.h5", "w") as f:
         f["rows"], f["token"], f["window"] = x, tokens, windows
     np.save(f"{at}/x.npy", x)

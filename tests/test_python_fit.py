@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: sagitta.fit, train, encode, refit and evaluate of arrays, files and generators give the
-bytes of the shell's; warnings and errors are the program's, in Python's words; Ctrl-C, resume, and
-whatever raises leaves no process and no file."""
+bytes of the same commands in a shell.  Their warnings and errors are the program's, in terms of
+Python.  Ctrl-C stops a job, and resume continues it.  An exception leaves no process and no
+file."""
 import contextlib
 import doctest
 import gc
@@ -32,25 +33,25 @@ import sagitta  # noqa: E402, which is given its program
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 OWN_FOLDER = os.path.dirname(sagitta.__file__)
-HOLDING = "job.py", "calls.py", "arrays.py"  # what holds processes and files
+HOLDING = "job.py", "calls.py", "arrays.py"  # modules that hold processes and files
 N, K = 1024, 48
 HOW = {"atoms": K, "top_s": 4, "sweeps": 2}
 WORDS = [w for k, v in HOW.items() for w in (f"--{k.replace('_', '-')}", v)]
-SHARED = tempfile.TemporaryDirectory(prefix="shared-")  # ranks' own /dev/shm: others use that
+SHARED = tempfile.TemporaryDirectory(prefix="shared-")  # /dev/shm of ranks
 os.environ["OMPI_MCA_btl_vader_backing_directory"] = SHARED.name
-tempfile.tempdir = SHARED.name + "/own"  # and folders of runs
+tempfile.tempdir = SHARED.name + "/own"  # also for folders of runs
 os.mkdir(tempfile.tempdir)
 LONG = {"atoms": 300, "top_s": 16, "tolerance": 0, "sweeps": 12, "threads": 1, "update": "atoms"}
 
 
 def same(a, b, what):
-    """Two results, folders or Runs, which are there as long as these."""
+    """Are two results, folders or Runs, equal?  The arguments keep Runs alive."""
     done = program("diff", getattr(a, "path", a), getattr(b, "path", b))
     ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")
 
 
 def raised(kind, words, call, *rest, **more):
-    """call() raises this, with these words."""
+    """Does call() raise exactly this class, with these words?"""
     try:
         call(*rest, **more)
     except kind as error:
@@ -61,7 +62,7 @@ def raised(kind, words, call, *rest, **more):
 
 
 def sources(at, x):
-    """The rows as everything that is taken, by name."""
+    """{name: rows} in every form that is taken."""
     with h5py.File(f"{at}/s.h5", "w") as f:
         f["a/rows"] = x
     os.makedirs(f"{at}/shards")
@@ -70,7 +71,7 @@ def sources(at, x):
     np.save(f"{at}/x.npy", x)
     np.save(f"{at}/zeros.npy", np.zeros_like(x))
     private = np.load(f"{at}/zeros.npy", mmap_mode="c")
-    private[:] = x  # the file stays as it is
+    private[:] = x  # a private map: the file does not change
     found = {"array": x, "three dimensions": x.reshape(4, N // 4, -1), "other order":
              np.asfortranarray(x), "generator": (x[i:i + 100] for i in range(0, N, 100)),
              "list of batches": iter([x[:1000].reshape(10, 100, -1), x[1000:]]),
@@ -93,7 +94,7 @@ def sources(at, x):
 
 
 class OnGpu:
-    """An array as CuPy has it: get() is a copy on the host."""
+    """An array like those of CuPy: get() copies it to the host."""
     __cuda_array_interface__ = {}
 
     def __init__(self, x):
@@ -114,7 +115,7 @@ class OnGpu:
 
 @contextlib.contextmanager
 def logged():
-    """What the package logs meanwhile."""
+    """Collect what the package logs."""
     said, handler, log = [], logging.Handler(), logging.getLogger("sagitta")
     handler.emit = lambda record: said.append(record.getMessage())
     log.addHandler(handler)
@@ -251,7 +252,7 @@ def check_calls(at, x):
     turned = d.atoms[::-1].copy()
     for given, file in (d, "kept.h5"), (turned, "turned.h5"):
         codes = sagitta.encode(x, given, top_s=6)
-        where = sagitta.open(codes.path)  # which does not know the object
+        where = sagitta.open(codes.path)  # this does not keep the object
         kept = given if given is d else sagitta.Dictionary.from_arrays(given)
         kept.save(f"{at}/{file}")
         facts = sagitta.evaluate(x, codes)
@@ -358,7 +359,7 @@ def check_warnings(x):
 
 
 def left():
-    """What a job might leave: children, descriptors, files of ranks in memory, folders."""
+    """Things that a job might leave: children, descriptors, files of ranks in memory, folders."""
     with open(f"/proc/self/task/{threading.get_native_id()}/children", encoding="ascii") as f:
         children = f.read()
     return (children, sorted(os.listdir("/proc/self/fd")), sorted(os.listdir(SHARED.name)),
@@ -366,7 +367,7 @@ def left():
 
 
 class Cut(Exception):
-    """What a test raises."""
+    """The exception that a test raises."""
 
 
 def cut_at(count):
@@ -407,7 +408,8 @@ def check_cut(at, x):
 
 
 def cut_at_line(place, kind, passed):
-    """A trace that raises at this line of the package, once; passed: all lines that are reached."""
+    """A trace that raises once, at this line of the package.  passed: all lines that were
+    reached."""
     def line(frame, event, arg):
         here = os.path.basename(frame.f_code.co_filename), frame.f_lineno
         if event == "line" and here not in passed:
@@ -422,12 +424,12 @@ def cut_at_line(place, kind, passed):
 
 
 def cut_fit(make, place, kind):
-    """The lines that a fit of rows passed; it is raised at one of them."""
+    """Run a fit that raises at one line.  Returns the lines that it passed."""
     passed, rows = [], make()
     sys.settrace(cut_at_line(place, kind, passed))
     try:
         sagitta.fit(rows, atoms=4, top_s=1, sweeps=1, holdout=0, progress=lambda event: None)
-    except sagitta.Interrupted as stop:  # whose folder stays
+    except sagitta.Interrupted as stop:  # its folder stays
         shutil.rmtree(stop.output, ignore_errors=True)
     except kind:
         pass
@@ -440,9 +442,9 @@ def cut_fit(make, place, kind):
 def check_lines(x):
     x = x[:60, :4]
     known = set()
-    for make in (lambda: x), (lambda: iter([x[:20], x[20:]])):  # which is spooled
+    for make in (lambda: x), (lambda: iter([x[:20], x[20:]])):  # an iterator is spooled to a file
         lines = cut_fit(make, None, Cut)
-        gc.collect()  # what tests before have left
+        gc.collect()  # objects of earlier tests
         before = left()
         ok(len(lines) > 150, f"{len(lines)} lines")
         lines = [place for place in lines if place not in known and (FULL or place[0] in HOLDING)]
@@ -478,7 +480,7 @@ def check_interrupt(at, x):
 
 
 def press_once(press):
-    """Of progress, at the first event after a sweep began."""
+    """For progress=: call press() at the first event after a sweep began."""
     pressed = []
 
     def progress(event):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: steer, ablate, replace and capture of sagitta.torch change what a module gives as their
-formula says, and nothing else, no bit without need; whatever raises, and wherever, leaves no hook,
-no file and the same model."""
+"""Claim: steer, ablate, replace and capture of sagitta.torch change the output of a module as their
+formula says, and nothing else.  Where no code changes, no bit changes.  An exception at any line
+leaves no hook and no file, and the model as it was."""
 import collections
 import copy
 import doctest
@@ -13,7 +13,7 @@ import warnings
 from peer import peer_needed
 from tap import SAGITTA, claim, done_testing, ok
 
-PEERS = sys.argv[1:]  # transformers: with its models too
+PEERS = sys.argv[1:]  # "transformers": test its models too
 peer_needed("torch", "numpy", "h5py", *PEERS)
 
 os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)  # libsagitta.so is beside it
@@ -24,7 +24,7 @@ import sagitta  # noqa: E402
 from sagitta.torch import Dictionary, ablate, capture, replace, steer  # noqa: E402
 
 P, K, S, B, T = 12, 40, 5, 3, 7
-NEAR = 1e-5  # of codes and sums in float32
+NEAR = 1e-5  # for codes and sums in float32
 OUTPUTS = {"tensor": lambda x: x, "tuple": lambda x: (x, None, 3), "list": lambda x: [x],
            "named": collections.namedtuple("Named", "hidden rest"), "dict": lambda x: {"hidden": x}}
 OUTPUTS["named"] = (lambda kind: lambda x: kind(x, "rest"))(OUTPUTS["named"])
@@ -40,7 +40,7 @@ class Block(torch.nn.Module):
 
 
 class Model(torch.nn.Module):
-    """Blocks whose outputs are of a kind, and a head."""
+    """Blocks whose outputs have one of several types, and a head."""
 
     def __init__(self, kind="tensor"):
         super().__init__()
@@ -66,7 +66,7 @@ def dictionary(**how):
 
 
 def problem():
-    """(x, d, an atom that some rows have and others have not, one that none has)."""
+    """(x, d, an atom that some rows have, an atom that no row has)."""
     x = torch.from_numpy(np.random.default_rng(2).standard_normal((B, T, P)).astype("f4"))
     x[0, 0] = -0.0
     rows, _ = output_of(Model(), x)
@@ -118,7 +118,7 @@ def check_empty(x, d, some, unused):
 
 
 def expected(rows, d, atoms, new, chosen):
-    """x + (c' - c) D in float64, by the codes of encode()."""
+    """x + (c' - c) D in float64, with the codes of encode()."""
     codes = d.encode(torch.from_numpy(rows)).double().numpy()
     after = codes.copy()
     after[:, atoms] = np.where(chosen[:, None], new(codes[:, atoms], chosen), codes[:, atoms])
@@ -126,7 +126,7 @@ def expected(rows, d, atoms, new, chosen):
 
 
 def selections():
-    """(positions, which of the B T rows they are)."""
+    """Yields (positions, mask of the B T rows that they select)."""
     mask = np.random.default_rng(3).random((B, T)) < 0.5
     every = np.zeros((B, T), bool)
     for positions in None, -1, slice(2, 4), [0, 3], torch.tensor([1]), np.arange(T) > 4:
@@ -238,20 +238,20 @@ def check_capture(folder, x):
         for i in range(60):
             model(x + 0.01 * i)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # none are held out
+        warnings.simplefilter("ignore")  # no rows are held out
         run = sagitta.fit(rows, atoms=8, top_s=2, sweeps=1, holdout=0, progress=None)
     ok(run.codes.shape == (60 * B * T, 8), "a fit of them")
 
 
 class Cut(Exception):
-    """What a test raises."""
+    """The exception that a test raises."""
 
 
 OWN = {sys.modules[f"sagitta.{name}"].__file__ for name in ("hooks", "interventions", "capture")}
 
 
 def cut_at(step):
-    """Raise at the step-th line of the package's own that runs."""
+    """Raise at the step-th line of the package that runs."""
     left = [step]
 
     def trace(frame, event, _):
@@ -271,7 +271,7 @@ def ran(model, x, make):
 
 
 def cut_everywhere(name, model, x, make, folder):
-    """How many steps there were."""
+    """Raise at each line in turn.  Returns the number of lines."""
     before, plain = copy.deepcopy(model.state_dict()), model(x)
     for step in range(1, 2000):
         done = False
@@ -409,7 +409,7 @@ def check_hook_points():
     import transformer_lens as lens
     torch.manual_seed(0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what becomes of the class in 4.0
+        warnings.simplefilter("ignore")  # the class will change in 4.0
         model = lens.HookedTransformer(lens.HookedTransformerConfig(
             n_layers=2, d_model=P, n_ctx=32, d_head=4, n_heads=2, d_mlp=20, act_fn="relu",
             d_vocab=30, device="cpu"))

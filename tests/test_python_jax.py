@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: arrays of JAX are rows, atoms and codes like those of NumPy, with the same bits, and give
-such arrays on their device; what JAX traces is refused, and a callback of it computes."""
+"""Claim: arrays of JAX are taken as rows, atoms and codes like those of NumPy, and results are
+arrays of JAX on their device, with the same bits.  What JAX traces is refused; in a callback of JAX
+it works."""
 import os
 import tempfile
 import warnings
@@ -21,7 +22,7 @@ import numpy as np  # noqa: E402
 import sagitta  # noqa: E402
 from sagitta.arrays import numpy_of  # noqa: E402
 
-jax.config.update("jax_enable_x64", True)  # else float64 becomes float32
+jax.config.update("jax_enable_x64", True)  # otherwise float64 becomes float32
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 N, K = 700, 48
 HOW = {"atoms": K, "top_s": 4, "sweeps": 2, "progress": None}
@@ -137,7 +138,7 @@ def main():
     with h5py.File(ROWS) as f:
         x = f["rows"][:N].astype("f4")
     with tempfile.TemporaryDirectory() as at, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of few rows
+        warnings.simplefilter("ignore")  # there are few rows
         d = check_fit(at, x)
         check_support(d, x)
         check_pointer(d, x)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: SAELens takes what to_saelens() gives, of a dictionary and of a run, and finds codes by
-matching pursuit that explain what the log of the export says; of an encoder of `train` those of
-`sagitta encode`."""
+"""Claim: SAELens takes what to_saelens() makes from a dictionary and from a run.  Its matching
+pursuit finds codes that explain what the log of the export says.  For an encoder of `train` it
+finds the codes of `sagitta encode`."""
 import os
 import tempfile
 import warnings
@@ -68,6 +68,6 @@ with tempfile.TemporaryDirectory() as folder:
                  "--output", f"{folder}/run"), "fit")
     check_lens(f"{folder}/run", torch.from_numpy(fitted[:128]))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of few rows
+        warnings.simplefilter("ignore")  # there are few rows
         check_trained(folder, fitted, torch.from_numpy(fitted[:128]))
 done_testing()

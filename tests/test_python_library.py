@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: Dictionary and Encoder of the Python package give, in the process that has the rows, the
-bytes of `sagitta encode`, for any batches, threads and types; what is wrong is an exception with
-the program's words; the library shows its own functions alone, and says and ends nothing."""
+"""Claim: Dictionary and Encoder of the Python package compute in the calling process, and give the
+bytes of `sagitta encode`, for any batches, threads and types.  Errors are exceptions with the
+program's words.  The library exports only its own functions; it prints nothing, and ends no
+process."""
 import os
 import pickle
 import subprocess
@@ -30,13 +31,13 @@ KINDS = {"relu": "learning_relu", "topk": "saelens_topk_rescaled", "jumprelu": "
 
 
 def stored(path):
-    """(start, atoms, codes) of a supports.h5, as it has them."""
+    """(start, atoms, codes) of a supports.h5, as they are stored."""
     with h5py.File(os.path.join(path, "supports.h5")) as f:
         return [f[f"supports/{name}"][:] for name in ("indptr", "indices", "data")]
 
 
 def same(codes, path, what):
-    """A csr_array, or CSR, has the bytes of a result of the program."""
+    """Has a csr_array, or CSR, the bytes of a result of the program?"""
     start, atoms, values = stored(path)
     ok(len(start) == len(codes.indptr) and (codes.indptr == start).all() and
        codes.indices.astype("i4").tobytes() == atoms.astype("i4").tobytes() and
@@ -44,7 +45,7 @@ def same(codes, path, what):
 
 
 def joined(coder, x, step, **how):
-    """The codes of x, some rows at a time, as one matrix."""
+    """The codes of x as one matrix, from calls with some rows each."""
     parts = [coder.encode(x[i:i + step], **how) for i in range(0, len(x), step)]
     starts = np.cumsum([0, *(len(part.data) for part in parts)])
     return sagitta.CSR(*(np.concatenate([getattr(part, name) for part in parts])
@@ -72,7 +73,7 @@ def check_dictionary(at, x):
     start, index, data = stored(f"{at}/fit")
     ok(atoms.tobytes() == index.astype("i4").tobytes() and codes.tobytes() == data.tobytes(),
        "supports")
-    large = np.tile(x, (12, 1))  # more rows than the library has room for at a time
+    large = np.tile(x, (12, 1))  # more rows than the library takes at a time
     ok((d.support(large)[1] == np.tile(codes, (12, 1))).all(), f"{len(large)} rows")
     return d
 
@@ -106,7 +107,7 @@ def check_types(at, d, x):
     ok(type(atoms) is type(codes) is torch.Tensor and codes.shape == (7, 100, 8) and
        codes.numpy().tobytes() == run.codes.data.tobytes(), "tensors")
     ok(type(d.decode(d.encode(half, format="dense"))) is torch.Tensor, "decoded tensors")
-    if torch.set_flush_denormal(True):  # of this thread, and of those that it starts, if it can
+    if torch.set_flush_denormal(True):  # for this thread and those that it starts, if possible
         torch.set_num_threads(3)
         torch.exp(torch.ones(1 << 20))
         same(d.encode(x, threads=3), f"{at}/fit", "subnormal numbers are flushed to zero")
@@ -155,7 +156,7 @@ def check_features(at, x):
 
 
 def said_by_program(at, name, rows, atoms):
-    """What the program says of a dictionary or of rows that it refuses."""
+    """The message with which the program refuses a dictionary or rows."""
     np.save(f"{at}/{name}-rows.npy", rows)
     np.save(f"{at}/{name}-atoms.npy", atoms)
     done = program("encode", "--rows", f"{at}/{name}-rows.npy", "--dictionary",
@@ -217,7 +218,7 @@ def check_value(at, d, x):
     ok(np.abs(d.decode(d.encode(x)) - rows).max() < 1e-4 and
        np.abs(d.decode(dense.reshape(7, 100, K))[6, 99] - rows[699]).max() < 1e-4, "decoded")
     c = d.encode(x)
-    plain = sagitta.CSR(c.data, c.indices, c.indptr, c.shape)  # encode() without SciPy
+    plain = sagitta.CSR(c.data, c.indices, c.indptr, c.shape)  # what encode() returns without SciPy
     ok(np.abs(d.decode(plain) - rows).max() < 1e-4, "decoded, without SciPy")
     for rho in 0.1, 0.2, 0.3, 0.4, 0.5, 0.6:
         d.encode(x[:2], rho=rho)
@@ -264,7 +265,7 @@ def check_export(at, d, x):
 
 
 def placed(handle, x, s):
-    """What sagitta_support() writes beside x."""
+    """The arrays that sagitta_support() fills for x."""
     atoms, codes = np.full((len(x), s), -7, "i4"), np.full((len(x), s), np.nan, "f4")
     handle.support(len(x), x.ctypes.data, None, atoms.ctypes.data, codes.ctypes.data)
     return atoms, codes

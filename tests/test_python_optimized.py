@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the Python package does under `python -OO`, which leaves out assertions and docstrings,
-what it does else: the same values, errors and warnings."""
+"""Claim: under `python -OO`, which removes assertions and docstrings, the Python package gives the
+same values, errors and warnings."""
 import ast
 import glob
 import os
@@ -15,7 +15,7 @@ from peer import PACKAGE
 from tap import SAGITTA, SOURCE, claim, done_testing, ok, peer_missing
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
-GONE = {"__debug__", "__doc__"}  # what such a Python has otherwise
+GONE = {"__debug__", "__doc__"}  # they depend on -O and -OO
 TOUR = """
 import hashlib, os, pickle, sys, warnings
 sys.path.insert(0, sys.argv[1])
@@ -103,7 +103,7 @@ def check_lines():
     ok(len(paths) > 25, f"{len(paths)} files")
     for path in paths:
         own = os.path.relpath(path, PACKAGE)
-        if own.startswith("examples"):  # programs, whose --help is their docstring
+        if own.startswith("examples"):  # programs whose --help is their docstring
             continue
         with open(path, encoding="utf-8") as f:
             for node in ast.walk(ast.parse(f.read())):
@@ -113,7 +113,7 @@ def check_lines():
 
 
 def tour(at, *words):
-    """What it prints under the Python that has most of what the package works with."""
+    """Run the tour with the Python that has most of the optional packages.  Returns its output."""
     python = os.environ.get("PEER_PYTHON", sys.executable)
     done = subprocess.run([python, "-B", *words, "-c", TOUR, os.path.abspath(PACKAGE)],
                           cwd=at, capture_output=True, text=True, timeout=300,

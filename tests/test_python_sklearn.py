@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: sagitta.sklearn.SparseDictionary passes scikit-learn's own checks of an estimator, with
-sparse codes and dense ones, takes part in a grid search, gives the program's codes, and outlives
-the process that fitted it; arrays of another library that follows the array API are taken; all
-examples of the package's docstrings run."""
+"""Claim: sagitta.sklearn.SparseDictionary passes scikit-learn's checks of an estimator, with sparse
+and with dense codes.  It works in a grid search, gives the program's codes, and outlives the
+process that fitted it.  It takes arrays of another library that follows the array API.  All
+examples in the package's docstrings run."""
 import doctest
 import importlib
 import os
@@ -27,7 +27,7 @@ import sklearn  # noqa: E402
 from tap import peer_missing_all  # noqa: E402
 
 OLDEST = (1, 6)
-if tuple(map(int, sklearn.__version__.split(".")[:2])) < OLDEST:  # of Debian 12
+if tuple(map(int, sklearn.__version__.split(".")[:2])) < OLDEST:  # Debian 12 has an older one
     if os.environ.get("PEER_PYTHON", sys.executable) != sys.executable:
         os.execv(os.environ["PEER_PYTHON"], [os.environ["PEER_PYTHON"], *sys.argv])
     peer_missing_all(f"scikit-learn {sklearn.__version__}: PEER_PYTHON may name a Python with 1.6")
@@ -61,7 +61,8 @@ for model in pickle.load(open("model.pickle", "rb")), joblib.load("model.joblib"
 
 
 def check_copies(model, x, codes):
-    """By pickle and joblib in another process, after the folder of the fit has gone; by clone."""
+    """Copies by pickle and joblib in another process, after the folder of the fit was removed; and
+    by clone."""
     score = model.score(x)
     with tempfile.TemporaryDirectory() as at:
         np.save(f"{at}/x.npy", x)
@@ -104,7 +105,7 @@ def check_values():
 
 
 class Shared:
-    """Numbers that are had by DLPack alone."""
+    """Numbers that only DLPack can read."""
 
     def __init__(self, array):
         self.array = array
@@ -147,10 +148,10 @@ def check_examples():
         try:
             module = importlib.import_module(f"sagitta.{name[:-3]}" if name != "__init__.py" else
                                              "sagitta")
-        except ImportError as error:  # of what it works with: others tell of that
+        except ImportError as error:  # an optional package is missing, which other tests report
             missing.append(str(error))
             continue
-        with warnings.catch_warnings():  # examples change what is warned of
+        with warnings.catch_warnings():  # examples change the filters of warnings
             done = doctest.testmod(module)
         ok(not done.failed, f"{name}: {done.failed} of {done.attempted} fail")
         tried[name] = done.attempted

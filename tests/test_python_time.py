@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: importing the package, and encoding in the process, take as long as they may: seconds of a
-processor, the least of some tries, since other jobs share the machine."""
+"""Claim: importing the package, and encoding in the process, take no longer than a limit.  Times
+are seconds of a processor, and the least of several tries, because other jobs share the machine."""
 import os
 import resource
 import subprocess
@@ -20,18 +20,18 @@ os.environ["SAGITTA_PROGRAM"] = os.path.abspath(SAGITTA)
 
 import sagitta  # noqa: E402, which is given its program
 
-IMPORT = 0.15  # seconds, of which half are NumPy's
-OF_NUMPY = 2.5  # of NumPy's own: the limit where that is slow, too
-ONE_ROW = 1e-4  # seconds, of 64 atoms
-BESIDE = 1.1  # of the program's seconds
+IMPORT = 0.15  # seconds; NumPy takes half of it
+OF_NUMPY = 2.5  # times NumPy's import: the limit on slow machines
+ONE_ROW = 1e-4  # seconds, with 64 atoms
+BESIDE = 1.1  # times the seconds of the program
 K, S = 512, 8
-TWO = 1.3  # of the time of one thread, where both have a core
+TWO = 1.3  # times the time of one thread, if each has a core
 TRIES = 9
 PARENT = os.getpid()
 
 
 def seconds_of_child(call, enough=0.0):
-    """Of a processor, the least of some tries of what starts a process."""
+    """The processor seconds of a call that starts a process: the least of several tries."""
     least = float("inf")
     for _ in range(TRIES):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -52,7 +52,7 @@ def check_import(at):
 
     def once(name="sagitta"):
         subprocess.run([sys.executable, "-c", f"import {name}"], check=True, env=environment)
-    once()  # compiles, as pip does
+    once()  # compiles the modules, as pip does
     found = seconds_of_child(once, IMPORT)
     limit = IMPORT if found < IMPORT else OF_NUMPY * seconds_of_child(lambda: once("numpy"))
     print(f"# import sagitta: {found:.3f} s")
@@ -106,7 +106,7 @@ def check_threads(x, atoms):
 
 
 def seconds_of_threads(dictionaries, x):
-    """Of the clock: each thread has a dictionary, and so a handle, of its own."""
+    """Elapsed seconds.  Each thread has its own dictionary, and so its own handle."""
     workers = [threading.Thread(target=lambda d=d: d.support(x, threads=1)) for d in dictionaries]
     begun = time.perf_counter()
     for worker in workers:
@@ -117,7 +117,7 @@ def seconds_of_threads(dictionaries, x):
 
 
 def seconds_of_processes(d, x):
-    """The same of two processes, which have nothing in common but the machine."""
+    """The same with two processes, which share only the machine."""
     begun = time.perf_counter()
     children = [os.fork() for _ in range(2) if os.getpid() == PARENT]
     if os.getpid() != PARENT:

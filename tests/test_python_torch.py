@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: sagitta.torch.Dictionary has the bits of `sagitta encode` by libsagitta; by PyTorch it
-chooses the same atoms in every real row but for float ties, which are counted, and explained
-variance of unseen rows agrees to 1e-6; gradients are those of fixed supports; it keeps shapes,
-takes dtypes and devices, and refuses what it cannot use."""
+"""Claim: with libsagitta, sagitta.torch.Dictionary has the bits of `sagitta encode`.  With PyTorch
+it chooses the same atoms in every real row, except for float ties, which are counted, and the
+explained variance of unseen rows agrees to 1e-6.  Gradients are those of fixed supports.  It keeps
+shapes, takes dtypes and devices, and refuses what it cannot use."""
 import copy
 import os
 import pickle
@@ -24,12 +24,12 @@ from sagitta.torch import Dictionary  # noqa: E402
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 K, S, FITTED, UNSEEN = 512, 16, 6144, 2048
-AGREE = 1e-6  # explained variance; codes are stored in float32
-TIES_MOST = 0.01  # of the rows; far more than were ever seen
+AGREE = 1e-6  # of explained variance; codes are stored in float32
+TIES_MOST = 0.01  # share of rows; far more than were ever seen
 
 
 def has_product(dtype):
-    """Older PyTorch multiplies no float16 on CPUs."""
+    """Older versions of PyTorch cannot multiply float16 on CPUs."""
     try:
         return bool((torch.ones(2, 2, dtype=dtype) @ torch.ones(2, 2, dtype=dtype)).sum() == 8)
     except RuntimeError:
@@ -37,16 +37,17 @@ def has_product(dtype):
 
 
 def tie_bound(residual, a, b):
-    """How far the scores of two atoms may be apart in exact arithmetic and yet change places: each
-    of two programs errs by at most P 2^-24 sum |r_c d_c| in each of two scores, whatever the order
-    of its sums (Higham 2002, chapter 3)."""
+    """The largest exact difference of the scores of two atoms that two programs may order
+    differently. Each program errs by at most P 2^-24 sum |r_c d_c| in each of the two scores, for
+    any order of its sums (Higham 2002, chapter 3)."""
     sizes = np.abs(residual) @ np.abs(a) + np.abs(residual) @ np.abs(b)
     return 2 * len(residual) * 2.0 ** -24 * sizes
 
 
 def is_tie(x, d, want, got):
-    """Do two supports of a row part where their atoms tie?  x: centred; d: a Dictionary in float64;
-    want, got: atoms in order.  The codes in between are the package's, which are checked below."""
+    """Do two supports of a row first differ at atoms that tie?  x: centred; d: a Dictionary in
+    float64; want, got: atoms in order.  The codes of earlier rounds are those of the package, which
+    are checked below."""
     place = int(np.argmax(want != got))
     first = max(end for end in (r * S // d.rounds for r in range(d.rounds)) if end <= place)
     chosen = d.W_dec[want[:first]]
@@ -198,7 +199,7 @@ def check_gradcheck():
             d = Dictionary(atoms, random.normal(size=6), top_s=3, rounds=2, codes=kind, rho=rho)
             d.W_dec.requires_grad_()
             d.mean.requires_grad_()
-            for inputs in (x,), (d.W_dec,):  # rows are rounded to float32: smaller steps do nothing
+            for inputs in (x,), (d.W_dec,):  # rows are float32: smaller steps have no effect
                 ok(torch.autograd.gradcheck(lambda *_: d.encode(x), inputs, eps=1e-3, atol=1e-3,
                                             rtol=1e-3, raise_exception=False),
                    f"{kind}, rho={rho}: codes by {tuple(inputs[0].shape)}")
@@ -228,7 +229,7 @@ def check_changes():
        "PyTorch agrees")
     for other in copy.deepcopy(d), pickle.loads(pickle.dumps(d)):
         ok(torch.equal(other.encode(x), before), "a copy")
-    d.W_dec.data[:] = atoms.flip(0)  # of which PyTorch keeps no count
+    d.W_dec.data[:] = atoms.flip(0)  # PyTorch does not notice this change
     ok(torch.equal(d.encode(x), before.flip(1)), "atoms that changed")
     ok(d.support(x.to(torch.float16))[1].dtype == torch.float32, "rows of 16 bits")
 

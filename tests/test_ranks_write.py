@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: where each rank takes rows of its own all ranks write the one result, with the bytes of
-one rank, after stops, saves and kills too, and read again what they wrote; a disk that fails any of
-them, or loses a write, ends the job with 74 and leaves nothing; where one does not see the file
+"""Claim: if each rank encodes its own rows, all ranks write the one result, and read again what
+they wrote.  It has the bytes of one rank, also after stops, saves and kills.  A disk that fails any
+rank, or loses a write, ends the job with 74 and leaves nothing.  If a rank does not see the file,
 rank 0 writes, and the log says so."""
 import glob
 import os
@@ -61,7 +61,7 @@ def check_disk(folder):
 
 @claim("what is found by the thread that checks beside the writing ends the job with 74")
 def check_beside(folder):
-    """Rows of which each rank checks 16 MB before all are written."""
+    """So many rows that each rank checks 16 MB before all are written."""
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")
         return

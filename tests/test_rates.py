@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: with --rates, --dry-run says how long each phase of a job takes by rates that
-`sagitta-bench rates` measured: work by rates, read between the points of their grids; other
-machines, ranks and versions are said, and what is no such file is refused."""
+"""Claim: with --rates, --dry-run predicts the seconds of each phase of a job, as its work divided
+by the rates that `sagitta-bench rates` measured, interpolated between the points of their grids.
+It says if machine, ranks or version are others than those of the rates.  It refuses files that have
+no rates."""
 import copy
 import json
 import math
@@ -13,8 +14,8 @@ import h5py
 
 from tap import bench, claim, done_testing, fails, need, ok, sagitta
 
-# Work that a rate counts a second, of sizes (columns, atoms, atoms a round) and so on: powers, so
-# that what is read between points is exact.
+# The rate of each kind of work, and its exponents for the sizes (columns, atoms, atoms per round)
+# and so on.  Rates are powers of the sizes, so that interpolation is exact.
 POWERS = {"route": (1e7, (0.5, 0.25, -0.5)), "codes": (1e7, (-0.5, -0.75, -0.25)),
           "nonnegative": (1e7, (-0.5, -1, -0.25)), "count": (1e6, (-0.5, -0.25)), "read": (1e6, ()),
           "write": (2e6, ()), "sums": (3e6, (0.25, -0.125, 0.5)),
@@ -22,7 +23,7 @@ POWERS = {"route": (1e7, (0.5, 0.25, -0.5)), "codes": (1e7, (-0.5, -0.75, -0.25)
           "step": (6e6, (0.5, 0.25, 0.125)), "scores": (9e6, (0.25, 0.5, 0.125)),
           "solve": (2e5, (0.5, 0.25)), "check": (4e6, ()), "exchange": (1e5, ())}
 AXES = (8, 64, 1024), (1, 16, 4096), (1, 4, 64)
-LEAST, MOST = 0.4, 2.5  # of what is said to what a job takes, on a machine with other things to do
+LEAST, MOST = 0.4, 2.5  # bounds of predicted over measured, on a busy machine
 
 
 def rate(name, *at):
@@ -37,7 +38,7 @@ def points(axes):
 
 
 def forged(page, **change):
-    """The page of rates with powers in their place."""
+    """A page of rates with these powers."""
     lines = [{"name": name, "at": at, "rate": rate(name, *at)}
              for name, (_, powers) in POWERS.items() for at in points(AXES[:len(powers)])]
     return {**copy.deepcopy(page), "rates": lines, "start_seconds": 0.25, **change}
@@ -180,7 +181,7 @@ def others_check(place):
     job = ["--dry-run", "--json", "--rates", place.forged]
     page = json.loads(sagitta("solve", "--systems", systems, *job).stdout)
     told, read, size = page["seconds"], 8 * page["numbers"], page["rows"] / 50
-    least = AXES[0][0]  # frames of 2 are beyond the end of the axis
+    least = AXES[0][0]  # frames of 2 are beyond the end of this axis
     wanted = {"start": 0.25, "read": read / 1e6, "write": written / 2e6, "check": written / 4e6,
               "solve": (read + written) / rate("solve", least, size)}
     ok(set(told) == {"all", *wanted} and all(near(told[x], wanted[x]) for x in wanted),
@@ -189,7 +190,7 @@ def others_check(place):
              "--steps", steps, "--device", "cpu", "--threads", 1]
     page = json.loads(sagitta(*train, *job).stdout)
     told = page["seconds"]
-    most = AXES[2][-1]  # a batch is beyond the end of the axis
+    most = AXES[2][-1]  # a batch is beyond the end of this axis
     lines = told["judge"] * rate("scores", p, k, most) / (page["held_rows"] * k * p)
     ok(near(told["step"], steps * batch * k * p / rate("step", p, k, most)) and
        lines > 1 and near(round(lines), lines) and
@@ -279,7 +280,7 @@ def refused_check(place):
 
 
 def processor_seconds(words, ranks):
-    """Of all processes of a job, without those that start them."""
+    """The processor seconds of all processes of a job, without those that start them."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     need(sagitta(*words, ranks=ranks), words[0])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: job.sbatch resumes what can be resumed; the recipes for Spack, EasyBuild, Docker and
-Apptainer are sound, by the linter of each where it is installed, and name what is there."""
+"""Claim: job.sbatch resumes commands that can be resumed.  The recipes for Spack, EasyBuild, Docker
+and Apptainer pass the linter of each program that is installed, and name files that exist."""
 import ast
 import glob
 import os
@@ -23,7 +23,7 @@ def text_of(*names):
 
 
 def lint(program, *words):
-    """What a linter says, if it is installed."""
+    """Run a linter, if it is installed.  Returns its messages."""
     if not shutil.which(program):
         skip(f"{program} is not installed")
         return
@@ -40,7 +40,7 @@ def lint(program, *words):
 
 
 def shell_check(name, lines):
-    """Is it a script that a shell reads?"""
+    """Is the text a valid shell script?"""
     done = subprocess.run(["sh", "-n"], input=lines, capture_output=True, text=True)
     ok(done.returncode == 0, f"{name}: {done.stderr}")
 
@@ -50,7 +50,7 @@ def check_slurm():
     with open(os.path.join(SOURCE, "scripts", "slurm", "job.sbatch"), encoding="utf-8") as f:
         text = f.read()
     known = re.findall(r"^  (\w+) +\S", sagitta("--help").stdout, re.M)
-    takes = {name for name in known if  # that of serve is of files, which only some servers have
+    takes = {name for name in known if  # --resume of serve is for files only
              name != "serve" and re.search(r"^ +--resume ", sagitta(name, "--help").stdout, re.M)}
     given = set(re.search(r"^  ([a-z| ]+)\) options=\(--resume", text, re.M)[1].split(" | "))
     ok(given == takes and "fit" in takes, f"{sorted(given)}, not {sorted(takes)} of {known}")
@@ -77,7 +77,7 @@ def check_spack():
 def check_easybuild():
     name = next(f for f in os.listdir(HERE) if f.endswith(".eb"))
     values = {"SOURCELOWER_TAR_GZ": "sagitta.tar.gz", "SYSTEM": {}}
-    exec(compile(text_of(name), name, "exec"), values)  # EasyBuild reads it so, too
+    exec(compile(text_of(name), name, "exec"), values)  # EasyBuild runs it in the same way
     chain = values["toolchain"]
     ok(name == f"{values['name']}-{VERSION}-{chain['name']}-{chain['version']}.eb" and
        values["version"] == VERSION, f"{name} is of {values['name']} {values['version']}")

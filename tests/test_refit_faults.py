@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: whatever fails or stops in refit and assemble, what they publish is whole, a stopped rank
-ends the job with 76 and a killed one ends it too, and one without memory with 71; a refit that was
-killed goes on between any two sweeps, on another number of ranks, with the bits of one that was
-not; where a GPU takes the steps, what cannot be written beside the next sweep ends the job too."""
+"""Claim: if something fails or stops in refit and assemble, published files are whole.  A stopped
+rank ends the job with 76, and a killed rank ends it too; a rank without memory ends it with 71.  A
+refit that was killed continues between any two sweeps, on another number of ranks, with the bits of
+an uninterrupted one.  If a GPU takes the steps, a failed write during the next sweep ends the job
+too."""
 import os
 import random
 import re
@@ -19,7 +20,7 @@ from tap import claim, done_testing, gpu_present, ok, sagitta, skip
 
 SWEEPS, KILLS = 12, 3
 FILES = ("dictionary.h5", "supports.h5")
-# Calls that fail, evenly over a run; read: HDF5 looks again, so those after it fail too.
+# Calls that fail, evenly over a run.  read: HDF5 tries again, so later calls fail too.
 FAULTS = {"write": (4, (74, 73)), "read": (2, (74, 65)), "fsync": (2, (74,)),
           "rename": (2, (74, 73)), "own-memory": (6, (71,))}
 
@@ -53,13 +54,13 @@ def same(a, b):
 
 
 def spared(kind, text):
-    """Was it a call for the log, which may be short, or for run.json?"""
+    """Was it a call for the log, which may be incomplete, or for run.json?"""
     return kind == "write" or "not of the last run" in text
 
 
 @claim("calls that fail in refit leave what can be resumed")
 def check_refit_faults(data):
-    """The second sweep fails; then it is made after all."""
+    """The second sweep fails; then the run is resumed."""
     one, two, out = data.at("one"), data.at("two"), data.at("out")
     need(sagitta("refit", *data.words, "--output", one))
     need(sagitta("refit", *data.words, "--sweeps", 2, "--output", two))
@@ -114,7 +115,8 @@ def check_beside(data):
             good = good and all(same(os.path.join(out, f), os.path.join(straight, f))
                                 for f in FILES)
             wrong += [] if good else [(n, code, left, again.returncode, text[-200:])]
-        # The files of a sweep that is over before those of the last are written are left out.
+        # If a sweep ends before the files of an earlier one are written, its own files may be left
+        # out.
         ok(not wrong and calls > 3, f"of {calls} {kind} calls some fail: {wrong}")
 
 
@@ -133,7 +135,7 @@ def check_assemble_faults(data):
             n = begin + 1 + i * (calls - 1) // max(1, (trials + 1) // 2 - 1)
             code, text = faulty(f"{kind}:{n}" + "+" * (kind == "read"), *words)
             clean = code in codes and not temporaries(folder, "out.h5")
-            if os.path.exists(out):  # all but the last sync was done, or the log's end
+            if os.path.exists(out):  # the last sync failed, or the end of the log
                 clean = (code == 0 and spared(kind, text) or kind == "fsync") and same(out, good)
                 os.unlink(out)
             wrong += [] if clean else [(n, code, text[-200:])]
@@ -151,13 +153,13 @@ def check_rank(data):
     code, text = run(1000000000, FAULT_COUNT="1")
     calls = max(map(int, re.findall(r"fault calls=(\d+)", text)), default=0)
     ok(code == 0 and calls, f"without one: {code} {text[-300:]}")
-    for n in (draw.randint(calls // 2, calls) for _ in range(8)):  # most of them in the sweep
+    for n in (draw.randint(calls // 2, calls) for _ in range(8)):  # mostly in the sweep
         code, text = run(n)
         ok(code == 71 and "Segmentation" not in text, f"call {n} of {calls}: {code} {text[-300:]}")
 
 
 def check_stops(data, command, at_work, ends, *more):
-    """Three ranks at work: one stops, or is killed."""
+    """Of three ranks at work one is stopped or killed."""
     out = data.at("stopped")
     for number, which in ends:
         shutil.rmtree(out, ignore_errors=True)
@@ -204,14 +206,14 @@ def check_asked(data):
 
 
 def check_kills(data):
-    """Killed whenever it may be, and gone on with, on other numbers of ranks."""
+    """Kill the run at many moments, and resume it on other numbers of ranks."""
     straight, out = data.at("straight"), data.at("killed")
     words = ["refit", *data.words, "--sweeps", SWEEPS]
     need(sagitta(*words, "--output", straight))
     moments, broken, ended = random.Random(3), [], []
     for i in range(KILLS):
         job = job_start(*words, "--resume", "--output", out)
-        wait_for(os.path.join(out, "dictionary.h5"))  # there is something to go on with
+        wait_for(os.path.join(out, "dictionary.h5"))  # from here on it can be resumed
         time.sleep(moments.uniform(0, 0.3) if i == 0 else moments.uniform(0.4, 1))
         job.kill()
         ended.append(job_end(job, 40)[0])
@@ -234,7 +236,7 @@ def main():
             check_assemble_faults(small)
             check_asked(small)
             check_rank(Data(folder, "two", 4096 + 300, 24, 8, 3))
-        # Where ranks share cores each class waits for all of them: the sanitizers take few classes.
+        # If ranks share cores, each class waits for all of them.  So sanitizers get few classes.
         sizes = (128, 16, 3) if os.environ.get("SANITIZED") else (512, 32, 8)
         large = Data(folder, "large", 3 * 4096, *sizes)
         check_stops(large, "refit", lambda out: wait_for(f"{out}/dictionary.h5"),

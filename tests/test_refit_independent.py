@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: classes, systems and a whole sweep are those of NumPy, written from the formulas without
-the program: colours by a graph, gradients and curvature by finite differences of the objective,
-a sweep in its own order of operations."""
+"""Claim: classes, systems and a whole sweep are those of NumPy code that follows the formulas, not
+the program.  Colours come from a graph, gradients and curvature from finite differences of the
+objective, and the sweep has its own order of operations."""
 import os
 import sys
 import tempfile
@@ -13,7 +13,7 @@ from tap import claim, done_testing, ok, sagitta
 
 N, K, P, S, Q = 5000, 40, 12, 3, 3
 RHO = 0.125
-# A sweep is some hundred dependent steps in f64, of numbers of size 1.
+# A sweep has some hundred dependent steps in float64, with numbers of size 1.
 SWEEP_TOLERANCE = 1e-6
 
 
@@ -45,7 +45,7 @@ def prepare(folder):
 
 
 def colors_of(A):
-    """(N.6) on the graph itself."""
+    """(N.6) on the graph."""
     graph = np.zeros((K, K), bool)
     for j in range(S):
         for l in range(S):
@@ -59,7 +59,8 @@ def colors_of(A):
 
 
 def directions(U, r, t):
-    """E of one atom: G, then M times what is kept; an orthonormal basis by projection."""
+    """E of one atom: the candidates are G, then M times the kept directions.  Projections make an
+    orthonormal basis of them."""
     kept, candidates = [], [r.T @ t]
     while candidates and len(kept) < Q:
         v = candidates.pop(0)
@@ -72,16 +73,16 @@ def directions(U, r, t):
 
 
 def objective(U, E, r, t, z):
-    """Half the squared error of an atom's rows, and the penalty, after codes move by z[: n] and the
-    frame by E z[n :]."""
+    """Half the squared error of an atom's rows, plus the penalty, after codes change by z[:n] and
+    the frame by E z[n:]."""
     n = len(t)
     e = r + np.outer(t, U) - np.outer(t + z[:n], U + z[n:] @ E)
     return 0.5 * np.sum(e * e) + 0.5 * RHO * np.sum((t + z[:n]) ** 2)
 
 
 def differences(U, E, r, t):
-    """Gradient and Hessian of the objective at 0 by central differences, exact to rounding for the
-    gradient of a polynomial of degree 4 by Richardson's step."""
+    """The gradient and Hessian of the objective at 0, by central differences.  With Richardson's
+    step the gradient of a polynomial of degree 4 is exact up to rounding."""
     m, h = len(t) + len(E), 1e-3
     f = lambda *steps: objective(U, E, r, t, sum((s * np.eye(m)[i] for i, s in steps), np.zeros(m)))
     g = np.array([(8 * (f((i, h)) - f((i, -h))) - f((i, 2 * h)) + f((i, -2 * h))) / (12 * h)
@@ -92,7 +93,7 @@ def differences(U, E, r, t):
 
 
 def system_of(f, b):
-    """Gradient and Hessian of system b of the file, dense (d = 1)."""
+    """The gradient and the dense Hessian of system b of the file (d = 1)."""
     s = f["systems"]
     n0, n1 = s["atom_offsets"][b : b + 2]
     k = int(s["border_dims"][b])
@@ -120,7 +121,7 @@ def check_systems(folder, state):
             ok(np.array_equal(rows, where[:, 0]), f"atom {atom}: its {len(rows)} rows")
             r, t = state["r"][rows], state["t"][rows, where[:, 1]]
             E = directions(state["U"][atom], r, t)
-            few = np.arange(min(len(rows), 12))  # rows are independent: some are enough
+            few = np.arange(min(len(rows), 12))  # rows are independent, so a few are enough
             pick = np.concatenate([few, len(rows) + np.arange(Q)])
             want_g, want_H = differences(state["U"][atom], E, r[few], t[few])
             T = np.sum(t * t) - np.sum(t[few] ** 2)
@@ -132,7 +133,7 @@ def check_systems(folder, state):
 
 
 def step(U, r, t):
-    """One atom: Newton's step with the rows eliminated; ridges as long as it is not convex."""
+    """A Newton step of one atom, with its rows eliminated.  Ridges are added until it is convex."""
     E = directions(U, r, t)
     H, B, g = U @ U + RHO, np.outer(t, E @ U) - r @ E.T, RHO * t - r @ U
     C, h = (E @ E.T) * (t @ t), -(r.T @ t) @ E.T

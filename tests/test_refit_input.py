@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: inputs of color, assemble and refit that are bad, or do not belong together, are refused
 with their exit code and one message that names the place, on one rank and on three, and nothing is
-published; so is what the memory cannot hold; a dry run says what is needed and does nothing."""
+published.  A job that does not fit in memory is refused in the same way.  A dry run says what the
+job needs, and does nothing."""
 import os
 import re
 import resource
@@ -46,7 +47,7 @@ class Folder:
                 self.at((supports or name) + ".h5")]
 
     def changed(self, source, name, change):
-        """A copy of a file that `change` has worked on."""
+        """A copy of a file after change(h5py file)."""
         shutil.copy(self.at(source), self.at(name))
         with h5py.File(self.at(name), "r+") as g:
             change(g)
@@ -54,7 +55,8 @@ class Folder:
 
 
 def refused(f, text, code, words, *options, commands=("assemble", "refit"), ranks=(0,)):
-    """By each command alone, and by the last on as many ranks more."""
+    """Each command refuses the inputs on its own; the last command also on these numbers of
+    ranks."""
     for command, n in [(c, 0) for c in commands] + [(commands[-1], n) for n in ranks if n]:
         out = f.at("out")
         done = sagitta(command, *options, "--output", out, ranks=n)
@@ -214,7 +216,7 @@ def check_output(f):
 
 @claim("a dry run says what is needed; what the memory cannot hold is refused")
 def check_plans(f):
-    """--dry-run, and rows that are a hole larger than the memory a process may have."""
+    """--dry-run, and a file of rows that is a hole, larger than the memory of a process."""
     for command in ("assemble", "refit"):
         done = sagitta(command, *f.inputs("good"), "--dry-run", "--output", f.at("dry"))
         told = [w in done.stdout for w in (f"{N} x {P}", f"{N * S} atoms", "memory", "disk")]
@@ -241,8 +243,9 @@ def check_memory(f):
 
 
 def check_colouring(f):
-    """What may be held, but neither read nor coloured: one atom in each of many rows of one column.
-    To colour is less than to read, unless there are far more atoms than in a row."""
+    """A problem that fits in memory, but can be neither read nor coloured: many rows of one column
+    with one atom each.  Colouring needs less memory than reading, unless there are far more atoms
+    than a row has."""
     n = 1 << 24
     words, limit = holes(f, n, 1), 2 << 30
     plan = limited(limit, "refit", *words, "--threads", 1, "--dry-run").stdout
@@ -261,7 +264,8 @@ def check_colouring(f):
 
 
 def check_sweep_end(f):
-    """What may be read, but leaves no memory for the end of a sweep: a large dictionary."""
+    """A problem that can be read, but leaves no memory for the end of a sweep: a large
+    dictionary."""
     words, limit = holes(f, 64, 4096, 8192), 2 << 30
     plan = limited(limit, "refit", *words, "--threads", 1, "--dry-run").stdout
     figure = lambda name: 1e6 * float(re.search(rf"{name} +([0-9.]+)", plan)[1])
@@ -275,7 +279,7 @@ def check_sweep_end(f):
 
 
 def holes(f, n, p, k=1):
-    """The words for files that hold no byte of n rows, k atoms and supports by one atom a row."""
+    """Options for files that are holes: n rows, k atoms, and supports with one atom per row."""
     for name, shape, kind in (("rows", (n, p), "f2"), ("atoms", (k, p), "f4")):
         with h5py.File(f.at(name + "-big.h5"), "w") as g:
             g.create_dataset(name, shape, kind)

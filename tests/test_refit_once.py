@@ -28,7 +28,7 @@ def need(done):
 
 
 class Data:
-    """Planted frames and supports of them."""
+    """Planted frames, and their supports."""
 
     def __init__(self, folder, rows, columns, atoms, frame):
         self.folder = folder
@@ -92,14 +92,14 @@ def check_forecast(data):
     shared = data.bytes["refit"]
     ok(once["shared_bytes"] == shared and each["shared_bytes"] == 0, f"{once} {each}")
     spared = each["rank_bytes"]["most"] - once["rank_bytes"]["most"]
-    part = shared - (shared + 2) // 3  # and the links of two arrays
+    part = shared - (shared + 2) // 3  # two thirds, plus the links of two arrays
     ok(part <= spared <= part + 256, f"each of 3 ranks is spared {spared} bytes of {shared}")
     text = need(sagitta(*words, "--share", "yes", ranks=3)).stdout
     ok(re.search(rf"^shared +{1e-6 * shared:.1f} MB once per node", text, re.M), text)
 
 
 def run(data, *more, share="auto", fault=None, rank=None, ranks=2):
-    """A refit with a fault: exit code, what it said, seconds."""
+    """A refit with a fault.  Returns the exit code, its messages, and seconds."""
     out, begun = data.at("fault"), time.time()
     shutil.rmtree(out, ignore_errors=True)
     world = {"LD_PRELOAD": LIBRARY, "FAULT_WINDOW": fault} if fault else {}
@@ -173,7 +173,7 @@ def check_kill(data):
 @claim("a folder of memory that is too small is no SIGBUS")
 def check_small(folder):
     def inside(*words):
-        """In a mount namespace with a /dev/shm of 24 MB, of which MPI takes some for itself."""
+        """Run in a mount namespace with a /dev/shm of 24 MB, of which MPI takes some."""
         text = "mount -t tmpfs -o size=24m tmpfs /dev/shm && exec \"$@\""
         return subprocess.run(["unshare", "-m", "sh", "-c", text, "sh", *map(str, words)],
                               capture_output=True, text=True, timeout=100, check=False)

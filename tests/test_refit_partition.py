@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: ranks, threads and instruction sets change no bit of what color, assemble and refit write,
-nor does the order of atoms inside a class file; a run of five sweeps is one of two resumed for
-three, also where it was stopped between its two files; and the fingerprints are those of every
-other build (tests/expected/refit)."""
+"""Claim: ranks, threads and instruction sets change no bit of what color, assemble and refit write.
+The order of atoms in a class file changes none either.  Two sweeps that are resumed for three more
+give the bytes of five, also if the run was stopped between its two files.  The fingerprints are
+those of every other build (tests/expected/refit)."""
 import itertools
 import os
 import re
@@ -18,12 +18,12 @@ EXPECTED = os.path.join(SOURCE, "tests", "expected", "refit")
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 CUTS = [dict(ranks=2), dict(ranks=3, variant="avx2"),
         dict(ranks=5, variant="avx512"), dict(ranks=1, threads=2)]
-SANITIZED = os.environ.get("SANITIZED")  # slow, and after faults rather than bits: less of each
+SANITIZED = os.environ.get("SANITIZED")  # they are slow, and find faults, not bits: fewer cuts
 if SANITIZED:
     CUTS = CUTS[:1]
-if os.environ.get("CUTS") == "few":  # what a compiler makes of the loops, rather than of ranks
+if os.environ.get("CUTS") == "few":  # cuts that depend on the compiler, not on ranks
     CUTS = [dict(ranks=2, variant="avx2"), dict(ranks=1, variant="avx512")]
-TURNS = itertools.cycle(CUTS)  # where not all are tried, each has its turn
+TURNS = itertools.cycle(CUTS)  # if not all are run, each is run in turn
 
 
 def need(done):
@@ -40,7 +40,7 @@ def same(text, a, b):
 
 
 class Case:
-    """One fit; `run` works on it under one cut, and returns the fingerprint."""
+    """A fit.  run() does it with one cut, and returns the fingerprint."""
 
     def __init__(self, folder, name, rows, dictionary, *options):
         self.folder, self.name, self.options = folder, name, options
@@ -77,7 +77,7 @@ def cuts_check(case, command, files, base, *more):
 
 
 def classes_check(case):
-    """color on any ranks; the atoms of a class in any order."""
+    """color on one rank and on three, and a class file with its atoms in another order."""
     one, three, shuffled = case.at("classes.h5"), case.at("classes-3.h5"), case.at("shuffled.h5")
     for ranks, out in ((1, one), (3, three)):
         need(sagitta("color", "--supports", case.supports, "--output", out, ranks=ranks))
@@ -92,7 +92,7 @@ def classes_check(case):
 
 
 def mark_check(name, mark, want):
-    if not SANITIZED:  # which take fewer rows
+    if not SANITIZED:  # sanitizers get fewer rows
         ok(mark == want.get(name), f"{name}: fingerprint {mark} is that of other builds")
 
 
@@ -128,7 +128,7 @@ def assemble_check(case, want, found):
 
 
 def columns_check(case, kept):
-    """More directions than columns leave room for: borders are as large as what is kept."""
+    """More directions than columns can hold: borders have the size of the kept ones."""
     outs = [case.run("assemble", f"full-{n}", "--directions", 30, ranks=n)[0] for n in (1, 3)]
     one, three = (os.path.join(out, "systems.h5") for out in outs)
     same(f"{case.name}: more directions than columns", one, three)
@@ -139,8 +139,8 @@ def columns_check(case, kept):
 
 
 def resume_check(case, base, *more):
-    """Straight to five; two, three more on three ranks and with the filter; stopped between the
-    files."""
+    """Five sweeps at once; two, then three more on three ranks and with the filter; and a run that
+    was stopped between its two files."""
     filtered = ["--filter", "on"] if "--reroute" in more else []
     straight, done, _ = case.run("refit", "five", "--sweeps", 5, *more, ranks=2)
     need(done)
@@ -160,7 +160,7 @@ def resume_check(case, base, *more):
     one = case.at("one")
     _, done, _ = case.run("refit", "one", "--sweeps", 1, *more)
     need(done)
-    shutil.copy(os.path.join(base, "dictionary.h5"), one)  # of sweep 2, supports of sweep 1
+    shutil.copy(os.path.join(base, "dictionary.h5"), one)  # of sweep 2; supports of sweep 1
     _, done, _ = case.run("refit", "one", "--sweeps", 2, "--resume", *more, ranks=2)
     ok(done.returncode == 0, f"{case.name}: stopped between its files, resumed")
     for name in ("dictionary.h5", "supports.h5"):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: where a GPU takes the steps of refit, no sweep waits while a state is published: those
-that end meanwhile are left out, but for the last one and the one after which the job is asked to
-stop, and where --save-seconds have passed.  Whatever then happens to the run, its files are those
-of one sweep, with a line for each, and --resume gives the bytes of a run that was never stopped."""
+"""Claim: if a GPU takes the steps of refit, no sweep waits while a state is published.  Sweeps that
+end meanwhile are not published, except the last one, the one after which the job is asked to stop,
+and one for which --save-seconds have passed.  Whatever then ends the run, its files are those of
+one sweep, with a line for each sweep, and --resume gives the bytes of a run that was never
+stopped."""
 import os
 import re
 import shutil
@@ -41,7 +42,8 @@ class Place:
                 "--sweeps", sweeps, "--output", self.at(out), *words]
 
     def held_up(self, out, sweeps, part, *words):
-        """A refit that waits while it publishes a dictionary, the second one with part 1.5."""
+        """A refit that waits while it publishes a dictionary: the first one, or with part 1.5 the
+        second one."""
         calls = faulty("gate:1000000000", *self.words(out, 1), count=True, gpu=True,
                        of="dictionary.h5.*.tmp")
         shutil.rmtree(self.at(out))
@@ -51,7 +53,7 @@ class Place:
         return job
 
     def there(self, out):
-        """How many sweeps dictionary.h5 has seen; -1: it is not there."""
+        """The number of sweeps of dictionary.h5; -1: there is none."""
         path = self.at(out, "dictionary.h5")
         if not os.path.exists(path):
             return -1
@@ -61,12 +63,12 @@ class Place:
             return len(lines) - 1
 
     def done(self, out):
-        """How many the log names."""
+        """The number of sweeps in the log."""
         with open(self.at(out, "run.log")) as f:
             return max(map(int, re.findall(r"\] sweep +(\d+): explained", f.read())), default=0)
 
     def goes_on(self, out, sweeps, text):
-        """It is gone on with, to a few sweeps more."""
+        """Resume the run for a few more sweeps."""
         done = sagitta(*self.words(out, sweeps, "--resume"))
         ok(done.returncode == 0, f"{text}: exit {done.returncode} {done.stderr[-300:]}")
         self.is_straight(out, sweeps, text)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: scripts/report makes one page that needs nothing else, whose figures are those of the
-files; in a browser it sorts, searches and opens an atom; what does not belong together is
-refused."""
+"""Claim: scripts/report makes one page that needs no other file, with the figures of the files.  In
+a browser it sorts, searches and opens atoms.  Files that do not belong together are refused."""
 import json
 import os
 import re
@@ -19,7 +18,7 @@ REPORT = os.path.join(SOURCE, "scripts/report")
 N, P, K = 1500, 16, 48
 BROWSERS = "chromium", "chromium-browser", "google-chrome"
 
-# What a reader does, and what the page then shows.
+# What a reader does in the browser, and what the page then shows.
 READER = """<script>
 const lines = () => [...document.querySelectorAll('#rows .line')].map(l => Number(l.dataset.atom));
 const heads = [...document.querySelectorAll('#head button')], seen = {};
@@ -128,7 +127,7 @@ def check_page(p):
 
 
 def found_on(page):
-    """Figures of the section, by their names."""
+    """The figures of the section, by their names."""
     part = page.split("<h2>What is found</h2>")[1].split("</section>")[0]
     return {name: value for value, name in re.findall("<b>(.*?)</b><span>(.*?)</span>", part)}
 
@@ -274,7 +273,7 @@ def check_train(p):
 
 
 def browse(path, browser, folder):
-    """What READER has seen of a page."""
+    """What READER has noted about a page."""
     done = subprocess.run(
         [browser, "--headless", "--no-sandbox", "--disable-gpu",
          f"--user-data-dir={folder}/browser", "--window-size=1300,1000",

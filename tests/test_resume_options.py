@@ -14,11 +14,11 @@ import numpy as np
 from tap import FULL, claim, done_testing, need, ok, sagitta
 
 N, P, K, BLOCK = 6000, 8, 40, 4096
-# What no other value has to be tried of: they say where the result goes, or that there is to be
-# none, or what is asked for, or limit or stop the job, or go with --top-s auto, which then is a
-# number, or with --row-range, which makes no part then (tests/test_join.py).
+# Options for which no other value is tried: they name the place of the result, ask for none, ask
+# for other output, limit or stop the job, belong to --top-s auto, which is a number here, or to
+# --row-range, which makes no part here (tests/test_join.py).
 LEFT_OUT = {"output", "join", "resume", "dry-run", "rates", "deadline", "kernels", "labels"}
-# Values to try, where the next number or the next word would be refused or would say the same.
+# Values to try, if the next number or word would be refused or would mean the same.
 VALUES = {"minibatch": 1500, "row-range": f"0:{BLOCK}", "grid": "1x1", "device": "cpu",
           "cpu-variant": "baseline", "precision": "bf16", "cosine-limit": 5, "atoms": 39,
           "every": 7, "aux-atoms": 1, "rounds": 2, "lr": 0.05, "l0": 2.5, "relaxation": 1.25,
@@ -27,7 +27,7 @@ VALUES = {"minibatch": 1500, "row-range": f"0:{BLOCK}", "grid": "1x1", "device":
           "holdout-share": 0.2, "ridge-t": 1, "ridge-b": 1, "dead-rows": 300,
           "block": 900, "batch": 90, "nested": "20,40",
           "encode-s": 5, "top-s": 2, "codes": "nonnegative", "max-norm": 1.1}
-# Bits that a small job need not show, with the reason.
+# Options of effect bits that need not change the bits of a small job, with the reason.
 SILENT = {"find": "what goes with one of its values does not go with the other",
           "uncentered": "the start brings a mean, or rows have one that is 0",
           "detect": "it is --encoder of the same file from then on, which has its own jobs"}
@@ -35,15 +35,16 @@ DESCRIBED = {c["name"]: c for c in json.loads(sagitta("--describe").stdout)["com
 
 
 class Job:
-    """A command, its options and inputs; inputs: of each option another name of the same contents,
-    and other contents; without: options that would put others out of use."""
+    """A command, its options and inputs.  inputs: for each option, another name of the same
+    contents, and other contents.  without: options that would disable others."""
 
     def __init__(self, name, command, results, given, inputs, without=()):
         self.name, self.command, self.results = name, command, results
         self.given, self.inputs, self.without = given, inputs, LEFT_OUT | set(without)
 
     def run(self, out, change=None, *more):
-        """With the options of the job, but for those in `change`; None: not given."""
+        """Run with the options of the job, except those in `change`; None: an option is not
+        given."""
         words = []
         for key, value in {**self.given, **(change or {})}.items():
             words += [] if value is None else [f"--{key}"] if value is True else \
@@ -52,7 +53,7 @@ class Job:
         return sagitta(self.command, *words, f"--output={place}", *more)
 
     def differs(self, a, b):
-        """The first result that two folders do not have alike; None: all are."""
+        """The first result that differs between two folders; None if all are equal."""
         for name in self.results:
             done = sagitta("diff", f"{a}/{name}", f"{b}/{name}")
             if done.returncode:
@@ -61,7 +62,7 @@ class Job:
 
 
 def other_value(job, option):
-    """Another value of an option than the job has; None: not given."""
+    """A value of an option that differs from that of the job; None: not given."""
     key, now = option["name"], job.given.get(option["name"], option["default"])
     if option["type"] == "flag":
         return None if now else True
@@ -75,7 +76,7 @@ def other_value(job, option):
 
 
 def shown(key, value):
-    """As a message says it; an integral real has no point."""
+    """An option as a message prints it.  Reals that are whole have no point."""
     if value is True or value is None:
         return f"--{key}" if value else f"no --{key}"
     return f"--{key} {value:g}" if isinstance(value, float) else f"--{key} {value}"
@@ -97,13 +98,14 @@ def resumed(job, stopped, out, change):
 
 
 def bits_try(job, place, option, refused):
-    """An option that may change bits: 65, with both values, or it says nothing in this job."""
+    """Try an option that may change bits.  It must be refused with 65 and both values, unless it
+    has no effect in this job."""
     key, value = option["name"], other_value(job, option)
     change, out = {key: value}, f"{place}/try"
     shutil.rmtree(out, ignore_errors=True)
     fresh = job.run(out, change)
     if fresh.returncode == 2 or fresh.returncode == 69:
-        return  # it does not go with this job, or not on this machine
+        return  # the value does not fit this job, or this machine
     need(fresh, f"{job.name}: {shown(key, value)}")
     changes = job.differs(f"{place}/plain", out)
     done = resumed(job, f"{place}/stopped", out, change)
@@ -122,7 +124,7 @@ def bits_try(job, place, option, refused):
 
 
 def run_try(job, place, options):
-    """Options that change no bit, or how far a job goes."""
+    """Try options that change no bit, or that only end the job."""
     change = {o["name"]: other_value(job, o) for o in options}
     what = " ".join(shown(*pair) for pair in change.items())
     done = resumed(job, f"{place}/stopped", f"{place}/try", change)
@@ -156,7 +158,7 @@ def job_try(job, folder, refused):
     options = [o for o in DESCRIBED[job.command]["options"] if o["name"] not in job.without]
     for option in options:
         if option["name"] in refused and not FULL:
-            continue  # another job has shown it
+            continue  # another job has tried it
         if option["name"] in job.inputs:
             input_try(job, place, option["name"], refused)
         elif option["effect"] == "bits" and not option["input"]:
@@ -168,7 +170,7 @@ def job_try(job, folder, refused):
 
 
 def older_try(job, folder, missing, said):
-    """A file without an identity, and one of a program before there were numerics, is refused."""
+    """A file without an identity is refused, and one of a program before numerics had numbers."""
     place = f"{folder}/{job.name}"
     out = f"{place}/older"
     shutil.rmtree(out, ignore_errors=True)
@@ -178,7 +180,7 @@ def older_try(job, folder, missing, said):
             with h5py.File(f"{out}/{name}", "r+") as f:
                 for key in missing:
                     del f["run"].attrs[key]
-                f.attrs["format_version"] = np.int64(1)  # of which no hashes are compared
+                f.attrs["format_version"] = np.int64(1)  # its hashes are not compared
     done = job.run(out, {}, "--resume")
     ok(done.returncode == 65 and "was written by " in done.stderr and said in done.stderr,
        f"{job.name}: exit {done.returncode} {done.stderr[-400:]}")
@@ -199,7 +201,7 @@ def all_try(folder, command, jobs):
 
 
 def made(folder):
-    """Inputs of all commands, each under two names, and others of the same shape."""
+    """Make the inputs of all commands: each under two names, and others of the same shapes."""
     def at(name):
         return f"{folder}/{name}"
     for seed, out in (1, "a"), (2, "b"):

@@ -21,7 +21,7 @@ class Place:
         self.data = {name: self.at("data", name + ".h5") for name in ("rows", "dictionary")}
         words = ["--rows", self.data["rows"], "--dictionary", self.data["dictionary"]]
         supports = ["--supports", self.at("encode/supports.h5")]
-        self.jobs = {  # the words, and the result
+        self.jobs = {  # (words, result)
             "synth": (["synth", "--n-rows", 9], "rows"),
             "seed": (["seed", *words[:2], "--atoms", 5], "dictionary"),
             "encode": (["encode", *words, "--top-s", 3], "supports"),
@@ -49,7 +49,7 @@ class Place:
 
 
 def hashes_of(path):
-    """The hashes of what a result was made from, as its file has them: mark is of options."""
+    """The hashes of the inputs of a result, from its file.  mark is a hash of options."""
     with h5py.File(path) as f:
         found = dict(f["inputs"].attrs) if "inputs" in f else {}
     found.pop("mark", None)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: SAEBench's own functions find of a dictionary what NumPy finds, and its core evaluation
-runs on one, and on its export to SAELens, in a model of two layers with random weights: what it
-says of a model whose states are replaced is what sagitta.torch.replace() makes of it.
+"""Claim: SAEBench's own functions find for a dictionary what NumPy finds.  Its core evaluation runs
+on a dictionary, and on its export to SAELens, in a model of two layers with random weights.  What
+it prints for a model whose states are replaced is what sagitta.torch.replace() gives.
 
-SAEBench asks for other versions of half of what scripts/peers.txt names, and works with those."""
+SAEBench requires other versions of half of the packages in scripts/peers.txt, but works with
+these."""
 import json
 import os
 import random
@@ -35,7 +36,7 @@ from sagitta.torch import Dictionary, capture, replace  # noqa: E402
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 K, S, BATCH, LENGTH = 256, 8, 4, 32
 HOOK = "blocks.3.hook_resid_post"
-CLOSE = 1e-4  # relative: sums of float32 in another order
+CLOSE = 1e-4  # relative: float32 sums in another order
 SPECIAL = ["<pad>", "<bos>", "<eos>", "<unk>"]
 WORDS = [f"w{i}" for i in range(60)]
 WIDTH, BATCHES, PLACE = 16, 2, "blocks.0.hook_resid_post"
@@ -46,8 +47,8 @@ def close(a, b):
 
 
 class Rows:
-    """A model and a store of tokens at once, as far as SAEBench's functions ask: its activations
-    are rows, whatever the tokens."""
+    """A model and a store of tokens in one, as far as SAEBench needs them.  Its activations are
+    rows, for any tokens."""
 
     def __init__(self, x):
         self.x = x
@@ -93,7 +94,7 @@ def check_bench(run, x):
 
 
 def tokenizer_made(at):
-    """A word is a token; TransformerLens reads it again from a folder."""
+    """Make a tokenizer whose tokens are words.  TransformerLens reads it from a folder."""
     model = tokenizers.models.WordLevel({w: i for i, w in enumerate(SPECIAL + WORDS)}, "<unk>")
     own = tokenizers.Tokenizer(model)
     own.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
@@ -104,7 +105,7 @@ def tokenizer_made(at):
 
 
 def model_made(at):
-    """A model whose weights are random, and texts for it, in a folder."""
+    """Make a model with random weights, and texts for it, in a folder."""
     torch.manual_seed(0)
     draw = random.Random(0)
     os.makedirs(f"{at}/texts")
@@ -118,7 +119,7 @@ def model_made(at):
 
 
 class Store(core.ActivationsStore):
-    """Keeps the tokens that SAEBench asked for."""
+    """Notes the tokens that SAEBench reads."""
     seen = []
 
     def get_batch_tokens(self, *rest, **more):
@@ -128,8 +129,8 @@ class Store(core.ActivationsStore):
 
 
 def evaluated(at, name, sae, model):
-    """What the core evaluation says, and the tokens that it saw.  A model has to be pretrained for
-    it, and is found by name: here it is given this one."""
+    """The figures of the core evaluation, and the tokens that it read.  It finds a pretrained model
+    by name; here it gets this model instead."""
     Store.seen = []
     kept = core.HookedTransformer.from_pretrained_no_processing, core.ActivationsStore
     core.HookedTransformer.from_pretrained_no_processing = staticmethod(lambda *_, **__: model)
@@ -147,13 +148,14 @@ def evaluated(at, name, sae, model):
 
 
 def loss_of(model, tokens, seen):
-    """The mean loss of the tokens that are counted."""
+    """The losses of the tokens that are counted."""
     return model(tokens, return_type="loss", loss_per_token=True)[seen[:, :-1]]
 
 
 @torch.no_grad()
 def check_metrics(name, metrics, seen, model, d):
-    """SAEBench's figures of a dictionary: the first batches replace states, the others describe."""
+    """SAEBench's figures of a dictionary.  In the first batches states are replaced; the others are
+    only described."""
     special = torch.tensor([model.tokenizer.convert_tokens_to_ids(one) for one in SPECIAL[:3]])
     counted = [~torch.isin(tokens, special) for tokens in seen]
     first = list(zip(seen, counted))[:BATCHES]
@@ -179,7 +181,7 @@ def check_metrics(name, metrics, seen, model, d):
     parts = zip(x.split(sizes), d.decode(codes).split(sizes))
     each = torch.cat([1 - (rows - made).square().sum(1) / (rows - rows.mean(0)).square().sum(1)
                       for rows, made in parts])
-    quality = metrics["reconstruction_quality"]  # its newer explained variance is of no variance
+    quality = metrics["reconstruction_quality"]  # its newer figure is of no variance
     ok(close(quality["explained_variance_legacy"], each.mean()), f"{name}: {each.mean()} {quality}")
     behaviour = metrics["model_behavior_preservation"]
     ok(behaviour["kl_div_with_sae"] < 0.1 * behaviour["kl_div_with_ablation"],
@@ -189,7 +191,7 @@ def check_metrics(name, metrics, seen, model, d):
 @claim("its core evaluation runs, and what it says of replaced states is so")
 def check_core(at):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what becomes of a class in TransformerLens 4
+        warnings.simplefilter("ignore")  # a class will change in TransformerLens 4
         model = model_made(at)
     draw = torch.Generator().manual_seed(1)
     ids = torch.randint(len(SPECIAL), len(SPECIAL + WORDS), (256, LENGTH), generator=draw)
@@ -202,12 +204,12 @@ def check_core(at):
     sae = run.to_saelens(np.asarray(rows)[:512], progress=None, force=True)
     for name, value in {"model_name": "made", "hook_name": PLACE, "prepend_bos": True,
                         "context_size": LENGTH}.items():
-        setattr(sae.cfg.metadata, name, value)  # files of rows do not say it
+        setattr(sae.cfg.metadata, name, value)  # files of rows do not contain it
     check_metrics("export", *evaluated(at, "export", sae, model), model, AsOurs(sae))
 
 
 class AsOurs(torch.nn.Module):
-    """An SAE of SAELens where a dictionary is asked for."""
+    """An SAE of SAELens, with the methods of a dictionary."""
 
     def __init__(self, sae):
         super().__init__()

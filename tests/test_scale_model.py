@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the tables of doc/scale.md are what scripts/scale_model.py prints."""
+"""Claim: doc/scale.md has every line that scripts/scale_model.py prints."""
 import os
 import subprocess
 import sys

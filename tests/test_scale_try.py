@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: where each rank is held to a rate of its storage, an encode by all ranks takes what
-scripts/scale_model.py says of files, from 0.7 to 1.4 times; and scripts/scale_try sees where it
-does not."""
+"""Claim: if the rate of each rank's storage is limited, the time of an encode by all ranks is 0.7
+to 1.4 times the prediction of scripts/scale_model.py.  If ranks are not held to the rate,
+scripts/scale_try reports a ratio outside of this range."""
 import os
 import subprocess
 import sys
@@ -22,7 +22,7 @@ def table(*words):
 @claim("two and four ranks take what is predicted")
 def check_ratios():
     tries = []
-    for _ in range(3):  # what else runs here comes and goes between what is measured
+    for _ in range(3):  # other programs may disturb one try
         done, lines = table("--ranks", "2,4", "--rate", "5e5")
         tries.append(f"{done.stdout} {done.stderr}")
         if done.returncode == 0 and [line[0] for line in lines] == [2, 4]:

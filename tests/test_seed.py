@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: seed draws the rows that its definition says, bit for bit, on any number of ranks; the
-mean is the exact-order one; and what cannot be seeded is refused with the counts."""
+"""Claim: seed draws the rows that its definition says, bit for bit, on any number of ranks.  The
+mean is that of the exact order.  If more atoms are wanted than rows can give, it is refused with
+the counts."""
 import os
 import re
 import tempfile
@@ -10,7 +11,7 @@ import numpy as np
 
 from tap import claim, done_testing, ok, sagitta
 
-DRAW = 1  # the stream of random_bits that rows are drawn by
+DRAW = 1  # the stream of random_bits for draws of rows
 U = np.uint64
 
 
@@ -57,7 +58,7 @@ def unit(x):
 
 
 def draw(x, need, seed, d=1):
-    """Indices of the rows taken."""
+    """The indices of the rows that are drawn."""
     taken, seen = [], set()
     for i in np.lexsort((np.arange(len(x)), keys(seed, len(x)))):
         value = (x[i] + np.float32(0)).tobytes()
@@ -112,7 +113,8 @@ def show(done):
 
 
 def check_ranks(folder, label, rows, words, ranks=(1, 2, 3, 5)):
-    """The same file and fingerprint for all; returns the first file's datasets."""
+    """File and fingerprint must be the same on all numbers of ranks.  Returns the datasets of the
+    first file."""
     base, mark = None, None
     for n in ranks:
         out, done = folder.seed(rows, *words, ranks=n)
@@ -134,7 +136,7 @@ def check_ranks(folder, label, rows, words, ranks=(1, 2, 3, 5)):
 def check_centered(folder):
     random = np.random.default_rng(1)
     x = random.standard_normal((13000, 24)) + 30 * random.standard_normal(24)
-    x[:1024] = 1e-3 * random.standard_normal((1024, 24))  # the shift hides no bit
+    x[:1024] = 1e-3 * random.standard_normal((1024, 24))  # so that the shift hides no bit
     x = x.astype(np.float32)
     x[50:900] = x[10000]
     got = check_ranks(folder, "centred", folder.save(x), ["--atoms", 700, "--center", "--seed", 5])
@@ -147,7 +149,7 @@ def check_centered(folder):
 
 @claim("every distinct row is found, one more is refused")
 def check_sparse(folder):
-    """Nearly all rows are zero, so that many windows are drawn; +0 equals -0."""
+    """Nearly all rows are zero, so that many windows are drawn.  +0 and -0 are equal."""
     random = np.random.default_rng(2)
     x = np.zeros((20000, 6), np.float32)
     where = random.choice(20000, 90, replace=False)

@@ -20,7 +20,7 @@ try:
 except ImportError:
     linear_sum_assignment = None
 
-K, COLUMNS, SLACK = 40, 24, 1e-6  # of sums of f32, which NumPy rounds otherwise
+K, COLUMNS, SLACK = 40, 24, 1e-6  # SLACK: float32 sums, which NumPy rounds in another way
 
 
 class Place:
@@ -105,7 +105,7 @@ def check_ranks(p):
 
 
 def former(p, out, done):
-    """What a run leaves that was stopped behind so many other seeds."""
+    """Make what a run leaves that was stopped after this number of other seeds."""
     shutil.rmtree(p.at(out), ignore_errors=True)
     shutil.copytree(p.at("nonnegative"), p.at(out))
     os.remove(p.at(out, "supports.h5"))
@@ -154,7 +154,7 @@ def check_signal(p):
         shutil.rmtree(p.at("asked"))
         code, text = faulty(f"signal:{n}", *words, of=".tmp")
         if code == 0:
-            continue  # the last writing, behind all seeds
+            continue  # the last writing, after all seeds
         ok(code == 75 and "--resume cont" in text, f"call {n} of {calls}: {code} {text[-300:]}")
         run = p.fit("asked", "--seeds", 3, "--resume")
         need(run, f"call {n} of {calls}")

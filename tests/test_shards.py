@@ -22,7 +22,7 @@ def rows_of(names):
 
 
 def list_write(path, names):
-    """A list of names relative to its folder, with all that a list may have."""
+    """Write a list with paths relative to its folder, in every form that a list may have."""
     folder = os.path.dirname(path)
     with open(path, "w") as f:
         f.write("# shards\r\n\n")
@@ -31,7 +31,7 @@ def list_write(path, names):
 
 
 def jobs_run(folder, name, rows, ranks, whole=None):
-    """Seed, encode, route and fit; with `whole` their results have to be those."""
+    """Run seed, encode, route and fit.  If `whole` is given, the results must be equal to these."""
     out = f"{folder}/{name}"
     need(sagitta("seed", *rows, "--atoms", 40, "--center", "--output", out, ranks=ranks), "seed")
     need(sagitta("encode", *rows, "--dictionary", out, "--top-s", 4, "--rounds", 2, "--block", 777,
@@ -90,7 +90,7 @@ def check_others(folder, values):
 
 
 def rank_sees(folder):
-    """Ranks whose shards differ: one has another file, or one more."""
+    """Run ranks that see different shards: one has another file, or one more."""
     text = f'cd x$OMPI_COMM_WORLD_RANK && exec {os.path.abspath(SAGITTA)} seed "$@"'
     words = [*launch(2), "sh", "-c", text, "sh", "--rows", "*.npy", "--atoms", "2", "--output",
              "out"]
@@ -126,7 +126,7 @@ MANY = 600  # shards of 16 rows: 24 columns, three sum blocks
 
 
 class Opens:
-    """How often each file of a folder is opened, as the kernel notes it."""
+    """Counts how often each file of a folder is opened, with inotify."""
 
     def __init__(self, folder):
         libc = ctypes.CDLL(None)
@@ -145,7 +145,7 @@ class Opens:
             while at < len(events):
                 length, = struct.unpack_from("I", events, at + 12)
                 name = events[at + 16:at + 16 + length].rstrip(b"\0")
-                found.update([name.decode()] if name else [])  # without one: the folder
+                found.update([name.decode()] if name else [])  # no name: the folder
                 at += 16 + length
 
 
@@ -182,7 +182,7 @@ def check_many_agreement(folder, values):
             path = f"{folder}/y/x{rank}/{i:02d}.npy"
             np.save(path, values[:5] + i if i < 40 else values[:15] + i)
             os.utime(path, (1000, 1000))
-    path = f"{folder}/y/x1/45.npy"  # rank 1 tells of the second 40, and rank 0 reads half the rows
+    path = f"{folder}/y/x1/45.npy"  # rank 1 surveys this file, and rank 0 reads half of all rows
     changed = values[:15] + 45
     changed[9, 2] += 1
     np.save(path, changed)

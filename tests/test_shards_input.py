@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: what --rows names is read as its formats say: patterns, lists, safetensors and virtual
-datasets; and what is wrong with one of many files is said with its name."""
+"""Claim: --rows reads patterns, lists, safetensors and virtual datasets as their formats say.  If
+one of many files is wrong, the message has its name."""
 import json
 import os
 import subprocess
@@ -32,7 +32,7 @@ def is_refused(name, code, words, what):
 
 
 def order_told(*words):
-    """What a run says of the order of files; "" where it says nothing."""
+    """The warning of a run about the order of files; "" if there is none."""
     done = sagitta(*words)
     need(done, words)
     return "".join(line for line in done.stderr.splitlines() if "order of their bytes" in line)
@@ -121,7 +121,7 @@ def check_typed(folder, values):
 def check_names(folder, values):
     d = f"{folder}/names"
     os.makedirs(f"{d}/B")
-    order = ["B/x", "a-10", "a-2", "a[1]", "b", "\u00e4"]  # by bytes
+    order = ["B/x", "a-10", "a-2", "a[1]", "b", "\u00e4"]  # in the order of bytes
     for i, name in enumerate(order):
         with h5py.File(f"{d}/{name}.h5", "w") as f:
             f["rows"] = values[10 * i:10 * i + 10]

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Slurm templates give the bits of a plain run, also when a job is stopped and run again: two
-# nodes, started on this machine for the test.
+# Claim: the Slurm templates give the bits of a plain run, also if a job is stopped and run again.
+# The test starts two nodes on this machine.
 . "${srcdir:-.}/tests/slurm_nodes.sh"
 
 cd "$home" || exit 99
@@ -47,8 +47,8 @@ same=$?
 check $same "the merged parts equal the plain result, bit for bit"
 [ $same -eq 0 ] || explain part-*.log merge.log diff.log
 
-# Batch life: USR1 to the script reaches the ranks, which stop after a sweep with 75; that puts the
-# job back into the queue, and when its turn comes it goes on from there.
+# USR1 to the batch script reaches the ranks, which stop after a sweep with 75.  Then the script
+# puts the job back into the queue.  When the job runs again, it continues.
 "$sagitta" synth --n-rows 4096 --columns 32 --atoms 96 --top-s 4 --output made > synth.log 2>&1
 cat > fit.in << END
 rows = made/rows.h5
@@ -70,7 +70,8 @@ output = train
 END
 "$sagitta" train train.in --output train-plain > train-plain.log 2>&1
 check $? "a plain train ended well"
-# At the same time a chain of three jobs, of which the second is told, too; the third waits for it.
+# At the same time a chain of three jobs runs.  The second one gets USR1 too; the third waits for
+# it.
 cat > encode.in << END
 rows = made/rows.h5
 dictionary = made/dictionary.h5
@@ -137,8 +138,9 @@ again=$?
 check $again "told that time is up, their ranks stop after a sweep and they wait to run again"
 [ "$(grep -c 'stopped by a signal' life.log)" = 1 ] && [ ! -e fit/supports.h5 ]
 check $? "it stopped before its end"
-# Slurm lets a job rest for two minutes, since a node takes nothing of a job that it is ending: here
-# until the nodes have ended it, and its credential is older than the next one by whole seconds.
+# Slurm holds a job that is run again for two minutes, because a node cannot start a job that it is
+# still ending.  Here it is held only until the nodes have ended it, and until some seconds have
+# passed, because its next credential must be newer.
 wait_for 60 queued
 check $? "they are in the queue, with who waits for them, and the nodes have let them go"
 sleep 3

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Claim: the lines of doc/scale.md, with less of everything, lead from shards to a whole file that
-# is verified, on a Slurm of two nodes; a fit that loses a rank, and then a node, goes on by itself.
+# Claim: the commands of doc/scale.md, with smaller sizes, make a whole file from shards and verify
+# it, on a Slurm of two nodes.  A fit that loses a rank, and then a node, continues by itself.
 . "${srcdir:-.}/tests/slurm_nodes.sh"
 cd "$home" || exit 99
 
-# Run the lines of the page's next block, with sizes that fit here.
+# Run the commands of the next block of the page, with sizes that fit here.
 blocks=0
 block_run()
 {
@@ -27,7 +27,7 @@ said() # BLOCK TEXT
   [ $told -eq 0 ] || explain "block-$1.log"
 }
 
-# What the page has of a user: rows, templates whose places are edited, the program.
+# What a user of the page has: rows, templates whose places are edited, and the program.
 mkdir rows
 for i in 1 2; do
   "$sagitta" synth --n-rows 4096 --columns 32 --atoms 64 --top-s 4 --seed $i --output rows/$i &&
@@ -46,7 +46,7 @@ export PATH OMPI_MCA_btl=self,tcp OMPI_MCA_rmaps_base_oversubscribe=1
 cluster_start
 check $? "two nodes are idle"
 block_run
-printf 'tolerance = 0\nsweeps = 2000\n' >> fit.in # so that it lasts until a node is lost
+printf 'tolerance = 0\nsweeps = 2000\n' >> fit.in # so that it runs until a node is lost
 
 block_run
 said 2 '^memory  *up to'
@@ -63,7 +63,7 @@ resumed() # COUNT
 {
   [ "$(grep -c 'resume  after sweep' "sagitta-$fit.log")" = "$1" ]
 }
-# It rests for two minutes, as in test_slurm.sh: on a slow machine it may go on before it is told.
+# The job is held, as in test_slurm.sh.  On a slow machine it may run again before it is released.
 ready() # COUNT
 {
   nodes_idle || resumed "$1"
@@ -84,7 +84,7 @@ check $? "a rank was killed, and the job is to run again"
 again 1
 scontrol update NodeName=s2 State=DOWN Reason=lost && wait_for 300 restarts 2
 check $? "a node was lost, and the job is to run again"
-# Now it need not last: it ends soon, and a plain fit has as many sweeps.
+# From here on the fit may end: it gets 30 more sweeps, and a plain fit the same number in all.
 last=$(sed -n 's/.*sweep *\([0-9][0-9]*\):.*/\1/p' "sagitta-$fit.log" | sort -n | tail -n 1)
 last=$((last + 30))
 sed -i "s/^sweeps = .*/sweeps = $last/" fit.in

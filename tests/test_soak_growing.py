@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: acts at random on results that grow in a file of their own (tests/soak_growing.py) leave
-nothing wrong, hung or lost; and where one is planted, each of the three is found."""
+"""Claim: random acts on results that grow in a file of their own (tests/soak_growing.py) leave
+nothing wrong, hung or lost.  If one of these three is planted, it is found."""
 import os
 import shutil
 import subprocess
@@ -26,7 +26,7 @@ def check_acts():
 
 
 def life_of(folder, name, joins):
-    """A life of which one job is done, of several ranges or killed in the one piece."""
+    """A life with one finished job: one of several ranges, or a killed one of the whole."""
     life = Life(Data(f"{folder}/{name}", 20), options_read(["--seed", "1"]), name)
     life.joins, life.setting, life.cut = joins, "plain", [0, 4 * soak_growing.BLOCK, soak_growing.N]
     life.result = f"{life.out}/{'supports' if joins else 'x'}.h5"
@@ -42,7 +42,7 @@ def judged(life, work, plant, before=None):
 
 
 def byte_change(life):
-    """Of a row, in the middle of the result."""
+    """Change a byte of a row in the middle of the result."""
     with h5py.File(life.result) as f:
         at = f["supports/data"].id.get_chunk_info(3).byte_offset + 5
     with open(life.result, "r+b") as f:
@@ -93,7 +93,7 @@ def writer(path, *places):
 
 
 def step(process):
-    """Wait for its next write."""
+    """Wait for the next write of the process."""
     return process.stdout.readline()
 
 

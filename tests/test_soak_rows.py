@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `tests/soak_faults --only rows` finds a fault that is planted, with each defect of its
-rows, and finds none where none is planted."""
+"""Claim: `tests/soak_faults --only rows` finds a planted fault with each defect of its rows, and
+finds none if none is planted."""
 import argparse
 import itertools
 import os
@@ -20,7 +20,7 @@ SEED = 1
 
 
 class Light:
-    """What a try of rows needs of soak_data.Data."""
+    """The parts of soak_data.Data that a try of rows needs."""
 
     def __init__(self, folder):
         self.folder, self.environment = folder, environment()
@@ -34,7 +34,7 @@ class Light:
 
 
 def number_of(name):
-    """The first try that encodes rows with this defect, on one rank."""
+    """The first try that encodes rows with this defect on one rank."""
     for number in itertools.count():
         r = random.Random(f"{SEED} {number}")
         if r.choice(sorted(soak_rows.JOBS)) == "encode" and \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: solve gives the same bits for any ranks, batches, threads, variants and neighbours; a
-system that fails touches no other; synth --systems makes the same bits on any number of ranks and
-the shares that it was asked for."""
+"""Claim: solve gives the same bits for any ranks, batches, threads, variants and neighbouring
+systems.  A system that fails changes no other.  synth --systems makes the same bits on any number
+of ranks, with the shares of each kind that its options give."""
 import os
 import re
 import tempfile
@@ -14,7 +14,7 @@ from tap import claim, done_testing, ok, sagitta, skip
 
 
 def told(done):
-    """Show what a run that failed had to say."""
+    """Print the messages of a run if it failed."""
     if done.returncode:
         print("#", done.stderr.replace("\n", "\n# "))
     return done
@@ -79,7 +79,7 @@ def check_shares(folder):
 
 @claim("neighbours and failures beside it change nothing in a system")
 def check_neighbours(folder):
-    """Order, company and failures beside it change nothing in a system."""
+    """Order, neighbours and their failures change nothing in a system."""
     random = np.random.default_rng(1)
     systems = [random_system(random, d, k, n) for d, k, n in
                ((1, 0, 1), (2, 32, 40), (8, 3, 33), (3, 5, 0), (2, 5, 257), (1, 1, 1), (4, 0, 7))]
@@ -108,7 +108,7 @@ def check_neighbours(folder):
 
 @claim("N.14 and N.15 in plain arithmetic")
 def check_escalation(folder):
-    """N.14 and N.15 in plain arithmetic."""
+    """(N.14) and (N.15) in plain arithmetic."""
     h = np.array([[[1.0, 3.0], [3.0, 2.0]]])
     s = System(h, np.zeros((1, 2, 0)), np.ones((1, 2)), np.zeros((0, 0)), np.zeros(0))
     flat = System(np.ones((1, 1, 1)), np.ones((1, 1, 1)), np.ones((1, 1)), np.zeros((1, 1)),
@@ -131,7 +131,7 @@ def check_escalation(folder):
 
 
 def units(s):
-    """Of rows and border, (N.14)."""
+    """The units of rows and border, (N.14)."""
     h, c = (abs(np.einsum("...ii->...i", x)).max(initial=0) for x in (s.h, s.c))
     b = abs(s.b).max(initial=0)
     h = h or (b * b / c if c else 0) or 1.0
@@ -139,7 +139,7 @@ def units(s):
 
 
 def escalated(s):
-    """(status, retries, ridges, steps) by (N.14) and (N.15) in plain arithmetic."""
+    """(status, retries, ridges, steps) by (N.14) and (N.15), in plain arithmetic."""
     unit, ridges = units(s), None
     for retries in range(23):
         now = s.ridged(*(ridges or (0, 0)))
@@ -158,7 +158,8 @@ def escalated(s):
 
 
 def failing_systems():
-    """Rows or borders that are not positive definite, by little and by much; C = 0; H = 0."""
+    """Systems whose rows or borders are not positive definite, slightly or strongly; C = 0; H =
+    0."""
     random = np.random.default_rng(14)
     systems = []
     for i in range(24):
@@ -177,7 +178,7 @@ def failing_systems():
 
 
 def in_units(s, t, b):
-    """The system whose steps are 2^t and 2^b times those of s."""
+    """The system whose steps are 2^t and 2^b times as large as those of s."""
     t, b = 2.0**-t, 2.0**-b
     return System(s.h * t * t, s.b * t * b, s.g * t, s.c * b * b, s.g_b * b)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: systems that contradict themselves, and damaged files, are refused before any work, with
-one message that names the place; nothing is published; foreign files work as they are."""
+one message that names the place, and nothing is published.  Files of other programs work as they
+are."""
 import os
 import re
 import resource
@@ -13,7 +14,7 @@ import numpy as np
 from arrow_files import ARRAYS, backward_error, random_system, solutions, write
 from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
 
-CUTS, FLIPS = 3, 6  # more of them, below the program: test_io_hostile
+CUTS, FLIPS = 3, 6  # test_io_hostile tries more of them, without the program
 
 
 def refused(folder, text, words, code=65, ranks=0):
@@ -83,7 +84,8 @@ def check_options(folder):
 
 @claim("damaged files are refused or harmless")
 def check_damage(folder, systems):
-    """Of our own files, with checksums: cut anywhere, or a bit flipped, and never a crash."""
+    """Damage our own files, which have checksums: cut them anywhere, or flip a bit.  The program
+    must never crash."""
     made = os.path.join(folder, "made")
     sagitta("synth", "--systems", 30, "--system-rows", 20, "--output", made)
     with open(os.path.join(made, "systems.h5"), "rb") as f:
@@ -126,7 +128,7 @@ def check_foreign(folder, systems):
 
 @claim("a system that the memory cannot hold is refused before it is read")
 def check_memory(folder):
-    """A hole that is larger than the memory that the process may have."""
+    """A file with a hole that is larger than the memory of the process."""
     if os.environ.get("SANITIZED"):
         return skip("address sanitizers reserve terabytes of address space")
     n, d, k, limit = 30000, 8, 1024, 1 << 30

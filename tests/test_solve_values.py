@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: solutions solve their systems, by NumPy's word: componentwise backward errors of a few
-roundings for every d, k and n with an edge, ill-conditioned ones too, ridges added once,
-log-determinants LAPACK's; on ill-conditioned systems no worse than LAPACK against 60 digits."""
+"""Claim: NumPy finds that solutions solve their systems: componentwise backward errors are a few
+roundings for every d, k and n at a limit, also for ill-conditioned systems.  Ridges are added once.
+Log-determinants are those of LAPACK.  For ill-conditioned systems the errors against 60 digits are
+no larger than those of LAPACK."""
 import os
 import tempfile
 from fractions import Fraction
@@ -12,9 +13,9 @@ from scipy.linalg import cho_factor, cho_solve
 from arrow_files import System, backward_error, log_det, moved, random_system, solutions, write
 from tap import claim, done_testing, ok, peer_missing, sagitta
 
-# Componentwise, in roundings.  A row has up to d + k = 48 terms, or n of them in 32 lanes, and its
-# error grows like their root; the largest that was seen is 5.  Steps that are off by 1e-12 of
-# themselves have thousands.
+# The bound of the componentwise error, in roundings.  A row has up to d + k = 48 terms, or n terms
+# in 32 lanes, and its error grows like the root of their number.  The largest error that was seen
+# is 5 roundings.  Steps that are wrong by 1e-12 have thousands.
 MAX_BACKWARD = 32 * 2.0**-53
 ROWS = (0, 1, 2, 31, 32, 33, 1000)
 LONG = ((1, 4, 65535), (2, 8, 65536), (3, 2, 65537), (2, 0, 65537))
@@ -30,14 +31,15 @@ def solve(folder, systems, *words):
 
 
 def log_det_error(s, one):
-    """In units of what numerics.md section 9 allows."""
+    """The error relative to what numerics.md section 9 allows."""
     want = log_det(s)
     allowed = 1e-13 * max(1, abs(want)) + 2.0**-52 * (s.n * s.d + s.k)
     return abs(one["log_det_hessian"] - want) / allowed
 
 
 def backward_check(text, pairs):
-    """pairs: (system, solution).  The bound holds, and steps that are moved a little break it."""
+    """pairs: (system, solution).  The bound must hold, and steps that are changed slightly must
+    break it."""
     random = np.random.default_rng(6)
     pairs = [(s, one) for s, one in pairs if s.n + s.k]
     worst = max(backward_error(s, one["t"], one["b"]) for s, one in pairs)
@@ -77,7 +79,7 @@ def check_ridges(folder):
 
 @claim("upper triangles are not read")
 def check_triangles(folder):
-    """Only lower triangles are read: the others may hold anything."""
+    """Only lower triangles are read.  The upper ones may hold anything."""
     random = np.random.default_rng(3)
     whole = [random_system(random, d, k, 20) for d, k in ((2, 3), (4, 7), (8, 5))]
     torn = []
@@ -91,7 +93,8 @@ def check_triangles(folder):
 
 
 def ill_system(random, d, k, n):
-    """Diagonal blocks of condition 1e12, couplings in their range, a border they nearly use up."""
+    """Diagonal blocks with condition number 1e12, couplings in their range, and a border that these
+    nearly cancel."""
     r = random.standard_normal((n, d, 1))
     h = r @ r.transpose(0, 2, 1) + 1e-12 * np.eye(d)
     z = random.standard_normal((n, d, k))
@@ -127,7 +130,7 @@ def check_ill(folder):
 
 
 def gap_system(random, d, k, n, gaps, h_least=1.0):
-    """A border of which elimination leaves V diag(gaps) V'; without V where gaps are all equal."""
+    """A border that becomes V diag(gaps) V' after elimination; without V if all gaps are equal."""
     r = random.standard_normal((n, d, d))
     h = r @ r.transpose(0, 2, 1) * (1 if h_least == 1 else 0) + h_least * np.eye(d)
     if h_least < 1:
@@ -139,7 +142,7 @@ def gap_system(random, d, k, n, gaps, h_least=1.0):
 
 
 def exact_step(s):
-    """By Gauss and Jordan, in rational numbers."""
+    """The step by Gauss-Jordan elimination with rational numbers."""
     a, r = s.dense()
     m = [[Fraction(float(x)) for x in row] + [Fraction(float(y))] for row, y in zip(a, r)]
     for j in range(len(m)):
@@ -151,7 +154,7 @@ def exact_step(s):
 
 
 def idle_system(random, gap):
-    """What cancels is a column that does not move: only the logarithm has few digits."""
+    """A column cancels that does not move, so only the logarithm loses digits."""
     s = gap_system(random, 1, 2, 6, [1, 1])
     s.b[:3, :, 1], s.b[3:, :, 0], s.g[3:], s.g_b[1] = 0, 0, 0, 0
     c = np.einsum("nik,nij->kj", s.b, s.b / s.h)
@@ -159,7 +162,7 @@ def idle_system(random, gap):
 
 
 def turned_system(random, k, gap):
-    """What cancels is a direction that is no column's, and none of the step's."""
+    """A direction cancels that is no column's, and not that of the step."""
     s = gap_system(random, 2, k, 7, np.ones(k))
     v = random.standard_normal(k)
     v /= np.linalg.norm(v)
@@ -211,7 +214,7 @@ def check_warning(folder):
 
 @claim("the pair is the determinant")
 def check_pairs(folder):
-    """The pair is the determinant, far beyond the range of doubles too."""
+    """The pair is the determinant, also far beyond the range of doubles."""
     random = np.random.default_rng(5)
     systems = [random_system(random, 4, 3, 3000), random_system(random, 1, 2, 500)]
     for s, one in zip(systems, solve(folder, systems)):

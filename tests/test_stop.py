@@ -19,11 +19,11 @@ from jobs import (FAULTS, faulty, heeds, job_end, job_ranks, job_ranks_alive, jo
 from tap import SAGITTA, claim, done_testing, fails, need, ok, sagitta, same, skip
 
 N, P = 4 * 4096, 16
-READS = range(9, 24)  # calls for a file of rows, of which one is for the mean of the first
+READS = range(9, 24)  # calls for a file of rows; the first of them is for the mean
 
 
 class Jobs:
-    """A job for each command: its words, the input that it opens first, its results."""
+    """For each command a job: its words, the input that it opens first, and its results."""
 
     def __init__(self, folder):
         self.folder, a = folder, f"{folder}/a"
@@ -58,7 +58,7 @@ class Jobs:
 
 
 def signalled(number, command, *words, of):
-    """The job gets the signal at its first call for this file."""
+    """Send the job the signal at its first call for this file."""
     os.environ["FAULT_SIGNAL"] = str(int(number))
     return faulty("signal:1", command, *words, of=of)
 
@@ -92,7 +92,7 @@ def check_mpirun(jobs):
     words, _, _ = jobs.all["encode"]
     for moment in "start", "work":
         out = jobs.at(f"mpirun-{moment}")
-        size = 3 if moment == "start" else 40  # at work for seconds
+        size = 3 if moment == "start" else 40  # so large that it works for seconds
         more = ["--rounds", size, "--top-s", size, "--output", out]
         job = job_start("encode", *words, *more, ranks=2)
         ok(wait_until(lambda: len(pids := job_ranks(job)) == 2 and all(map(heeds, pids))),
@@ -106,7 +106,7 @@ def check_mpirun(jobs):
 
 @claim("no rank ends before rank 0 has removed what is half made: mpirun then kills the others")
 def check_last(jobs):
-    """What rank 0 removes last takes a second."""
+    """What rank 0 removes at the end takes a second."""
     if os.environ.get("SANITIZED"):
         return skip("a library that is preloaded, and sanitizers, do not go together")
     held = []
@@ -184,7 +184,8 @@ def held_stop(words, out, gate, read, by):
 
 @claim("a stop while the mean of many rows is taken is answered, where that takes long")
 def check_mean(jobs):
-    """The job waits at a read of the first rows for a second, so that all seem to take minutes."""
+    """The job waits a second at a read of the first rows.  So it expects that all rows take
+    minutes."""
     many, gate = jobs.at("many.npy"), jobs.at("gate")
     np.save(many, np.random.default_rng(3).random((100 * 4096, 4), "f4"))
     np.save(jobs.at("few.npy"), np.eye(4, dtype="f4"))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a job that stops says within how many seconds, and ends by then, also where files are
-written and read at 20 MB/s (tests/slow.c): encode that grows one file, joins one or makes a part,
-route, solve, assemble, refit of both kinds, fit of all rows, of parts, atom by atom, by features,
-train, and the pass for the mean.
+"""Claim: a job that stops says within how many seconds, and ends by then, also if files are written
+and read at 20 MB/s (tests/slow.c).  The jobs are encode that grows one file, joins one or makes a
+part; route, solve, assemble, and both kinds of refit; fit of all rows, of parts, atom by atom and
+by features; train; and the pass for the mean.
 
-TIMES says how often each is stopped, STOPS how often all together, in turn:
+TIMES is the number of stops of each job.  STOPS instead is the number of stops of all jobs, in
+turn:
   STOPS=50 SEED=1 make check TESTS=tests/test_stop_time.py"""
 import os
 import random
@@ -19,17 +20,18 @@ from jobs import job_start
 from tap import FULL, claim, done_testing, need, ok, sagitta, skip_all
 
 SLOW = os.path.join(os.environ["builddir"], "tests/slow.so")
-RATE = 20e6  # bytes a second of a process
+RATE = 20e6  # bytes per second of a process
 TIMES = int(os.environ.get("TIMES", 3 if FULL else 1))
 STOPS = int(os.environ.get("STOPS", 0))
 SOME = "growing", "part", "train"
 N, P, K = 98304, 256, 1024
-ONLY = os.environ.get("ONLY")  # jobs that have this in their names
+ONLY = os.environ.get("ONLY")  # run only jobs whose names have this text
 
 
 def stopped(folder, words, ranks, after):
-    """Said, taken, and the exit code of a job that is asked to stop so long after its start, and
-    how long it took to say so; it may have ended before."""
+    """Ask a job to stop `after` seconds after its start.  Returns the seconds that it promised, the
+    seconds that it took, its exit code, its messages, and the seconds until its promise.  It may
+    have ended before."""
     out = f"{folder}/out"
     shutil.rmtree(out, ignore_errors=True)
     job = job_start(*words, "--threads", 1, "--output", out, ranks=ranks,
@@ -86,7 +88,7 @@ def inputs_make(folder):
 
 
 def stop(folder, name, job):
-    """One stop, and what it took; false: the job had ended before, three times."""
+    """Stop a job once, and check the time.  False if it ended before, three times."""
     words, ranks, latest = job
     for _ in range(3):
         said, took, code, text, late = stopped(folder, words, ranks, random.uniform(1, latest))

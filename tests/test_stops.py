@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: encode, route, solve, assemble, refit, fit and train that are ended at random moments, by
-SIGUSR1 to mpirun, a file STOP, --max-seconds, or SIGKILL to a rank, and go on on another number of
-ranks, give the bytes of a run that was never stopped; so do parts of rows that are merged.
+"""Claim: encode, route, solve, assemble, refit, fit and train can be ended at random moments, by
+SIGUSR1 to mpirun, a file STOP, --max-seconds, or SIGKILL to a rank.  If they then continue on
+another number of ranks, they give the bytes of a run that was never stopped.  So do parts of rows
+that are merged.
 
-STOPS says how many stops each command gets, 1 if it is not there, SEED what is drawn, ONLY which
-cases:
+STOPS is the number of stops of each command (default 1), SEED the seed of random choices, and ONLY
+names cases:
   STOPS=20 SEED=3 ONLY='refit fit-atoms' make check TESTS=tests/test_stops.py
-Without ONLY some of the commands, and with CHECK_FULL=1 all of them."""
+Without ONLY some of the commands run, with CHECK_FULL=1 all."""
 import os
 import random
 import signal
@@ -20,16 +21,16 @@ from tap import FULL, claim, done_testing, later_wins, need, ok, sagitta, same
 
 BLOCK, P, K = 4096, 48, 320
 N = 9 * BLOCK + 321
-FEW = BLOCK + 321  # rows of what takes long for each of them
+FEW = BLOCK + 321  # rows for commands that take long for each row
 STOPS, SEED = int(os.environ.get("STOPS", "1")), int(os.environ.get("SEED", "1"))
 MEANS = "signal", "file", "seconds", "kill"
-SOME = "solve", "refit", "fit-atoms", "train", "parts"  # of each kind of job one
-# Of mpirun, before its program has begun: it died, or the program did, or both, one by the other.
+SOME = "solve", "refit", "fit-atoms", "train", "parts"  # one of each kind of job
+# Exit codes if mpirun gets the signal before its program has begun: mpirun or the program has died.
 DIED = {-signal.SIGUSR1, 128 + signal.SIGUSR1, -signal.SIGPIPE}
 
 
 class Case:
-    """A command, what it makes, and a run that is not stopped."""
+    """A command, its results, and a run that is not stopped."""
 
     def __init__(self, folder, name, command, words, ends_well=False):
         self.folder, self.name, self.command = folder, name, command
@@ -57,7 +58,7 @@ class Case:
                          ranks=ranks, **quick)
 
     def stop(self, out, did):
-        """A run that goes on, and is ended at some moment; was it?"""
+        """Start or resume a run, and end it at some moment.  Returns whether it was ended."""
         means, ranks = random.choice(MEANS), random.randint(1, 4)
         moment = random.uniform(0.1, 1) * self.seconds
         did.append(f"{means} on {ranks} at {moment:.2f} s")
@@ -65,7 +66,7 @@ class Case:
         job = self.start(out, ranks, *limit)
         if means != "seconds":
             end_wait(job, moment)
-        if means == "kill":  # there is somebody to kill
+        if means == "kill":  # kill needs a running rank
             wait_until(lambda: job.poll() is not None or job_ranks(job))
         pids = job_ranks(job)
         began = len(pids) == ranks and all(map(heeds, pids))
@@ -83,7 +84,7 @@ class Case:
         self.judge(out, means, code, text, did, began)
         stopped = code != 0 or (means == "seconds" and self.ends_well)
         if not stopped:
-            self.seconds *= 0.6  # the machine was busier when the whole job was timed
+            self.seconds *= 0.6  # the machine was slower when the whole job was timed
         return stopped
 
     def judge(self, out, means, code, text, did, began):
@@ -98,7 +99,7 @@ class Case:
            f"{told} {temporaries(out)}")
 
     def check(self):
-        """Stops, in runs of one to three of them, until there are enough."""
+        """Stop runs, each one to three times, until there are enough stops."""
         stops, tries = 0, 0
         while stops < STOPS and tries < 3 * STOPS + 8:
             out, did, wanted = f"{self.folder}/{self.name}-{tries}", [], random.randint(1, 3)
@@ -121,7 +122,7 @@ def results_of(out):
 
 
 def end_wait(job, seconds):
-    """Wait for a moment, or for the job's end."""
+    """Wait for this time, or until the job ends."""
     until = time.monotonic() + seconds
     while job.poll() is None and time.monotonic() < until:
         time.sleep(0.005)
@@ -136,8 +137,8 @@ def kill_one(pids):
 
 
 def killed_end(job):
-    """Of a job of which a rank was killed.  Where it kills the others without a warning, mpirun of
-    Open MPI 4.1 may wait for itself for ever when all have ended: then 137."""
+    """The end of a job of which a rank was killed.  If the rank gets no warning first, mpirun of
+    Open MPI 4.1 may wait for itself for ever after all ranks have ended.  Then the code is 137."""
     if wait_until(lambda: job.poll() is not None) or job_ranks_alive(job):
         return job_end(job, 60)
     print("# mpirun waits, and all its ranks have ended", flush=True)
@@ -167,12 +168,12 @@ def inputs_make(folder):
 
 
 def jobs_of(folder):
-    """name: command, words, and does --max-seconds end it well?"""
+    """{name: (command, words, does --max-seconds end it well?)}."""
     rows, few = ["--rows", f"{folder}/rows.npy"], ["--rows", f"{folder}/few.npy"]
     atoms, b = ["--dictionary", f"{folder}/a"], f"{folder}/b"
     of_a = [*few, *atoms, "--supports", f"{folder}/a"]
     coding = [*rows, *atoms, "--top-s", 24, "--block", BLOCK, "--filter", "off"]
-    saved = ["--save-seconds", 0.05]  # for what is killed
+    saved = ["--save-seconds", 0.05]  # for runs that are killed
     fit = [*few, "--top-s", 8, "--tolerance", 0]
     return {
         "encode": ("encode", [*coding, "--rounds", 6]),
@@ -189,7 +190,7 @@ def jobs_of(folder):
 
 
 def check_parts(folder):
-    """Parts of some rows, each stopped, and a merge that is killed."""
+    """Parts of the rows, each of them stopped, and a merge that is killed."""
     whole = Case(folder, "whole", *jobs_of(folder)["encode"])
     words, parts = jobs_of(folder)["encode"][1], []
     middle = random.randint(2, 4)

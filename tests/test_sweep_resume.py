@@ -19,17 +19,17 @@ from seal import reseal
 from tap import (FULL, SAGITTA, claim, done_testing, fails, gpu_present, later_wins, launch, need,
                  ok, sagitta, same, skip)
 
-N, P, K = 2 * 4096 + 321, 24, 240  # few atoms a class: some hundred batches a sweep
+N, P, K = 2 * 4096 + 321, 24, 240  # few atoms per class: some hundred batches per sweep
 LARGE_N, LARGE_P, LARGE_K = 6 * 4096, 64, 1500
-RANKS = {"plain": [0, 3], "frames": [2, 0], "fit": [3, 0]}  # where it is not one
+RANKS = {"plain": [0, 3], "frames": [2, 0], "fit": [3, 0]}  # for jobs that do not use one rank
 
 
 class Case:
-    """A command and its words, and what a run that is not stopped gives."""
+    """A command with its words, and the results of a run that is not stopped."""
 
     def __init__(self, folder, name, command, *words):
         self.folder, self.name, self.command = folder, name, command
-        self.words = [*words, "--device", "cpu"]  # a GPU saves whole sweeps alone
+        self.words = [*words, "--device", "cpu"]  # a GPU saves only whole sweeps
         self.whole = self.at("whole")
         need(self.run(self.whole), f"{name}, not stopped")
         ok(not os.path.exists(f"{self.whole}/sweep.h5"), f"{name}: sweep.h5 is left")
@@ -42,8 +42,8 @@ class Case:
                        out, ranks=ranks)
 
     def ask(self, out, *more, ranks=0, at="sweep.h5", takes=0):
-        """The same, and rank 0 is asked to stop when it first saves a sweep in work, or writes what
-        else it writes; takes: a signal that a library takes for itself while MPI begins."""
+        """Run again, and ask rank 0 to stop when it first saves an unfinished sweep, or writes the
+        file `at`.  takes: a signal that a library takes for itself while MPI begins."""
         faults = {"LD_PRELOAD": FAULTS, "FAULT": "signal:1", "FAULT_OF": f"{at}.*.tmp",
                   "FAULT_RANK": "0", "FAULT_SIGNAL": str(int(signal.SIGUSR1))}
         words = [SAGITTA, self.command, *later_wins(*self.words, "--threads", 1, "--save-seconds",
@@ -51,7 +51,7 @@ class Case:
         if takes:
             faults["FAULT_TAKES"] = str(int(takes))
         start = launch(ranks)
-        if ranks:  # mpirun itself has no faults
+        if ranks:  # mpirun itself must have no faults
             start += [part for name in faults for part in ("-x", f"{name}={faults[name]}")]
             faults = {}
         else:
@@ -93,7 +93,7 @@ def cases_make(folder):
 
 
 def inside(out):
-    """Atoms done in the sweep that is left."""
+    """The number of sweeps, and the atoms that are done in the unfinished sweep."""
     with h5py.File(f"{out}/sweep.h5") as f:
         return f.attrs["sweeps"], f["sweep"].attrs["atoms_done"]
 
@@ -290,7 +290,7 @@ def check_encoding(case):
     shutil.copytree(out, killed)
     need(case.run(out, "--resume", "--sweeps", 3), "a sweep more: the part is of no use")
     need(case.run(three, "--sweeps", 3), "three sweeps")
-    shutil.copy(f"{three}/dictionary.h5", killed)  # and killed before the part was removed
+    shutil.copy(f"{three}/dictionary.h5", killed)  # as if it was killed before the part was removed
     need(case.run(killed, "--resume", "--sweeps", 3), "the part of another dictionary")
     for file in "dictionary.h5", "supports.h5":
         same(f"{three}/{file}", f"{out}/{file}", "a sweep more")
@@ -298,7 +298,7 @@ def check_encoding(case):
 
 
 def coded_cases(folder):
-    """Routing and coding take seconds at the end of a sweep, and steps do not."""
+    """Jobs in which routing and coding at the end of a sweep take seconds, and steps do not."""
     random = np.random.default_rng(37)
     atoms = random.standard_normal((LARGE_K, LARGE_P)).astype("f4")
     rows = atoms[random.integers(0, LARGE_K, LARGE_N)]
@@ -319,7 +319,7 @@ def coded_cases(folder):
 @claim("stopped while rows are routed and coded at the end of a sweep: soon, and to the same bytes")
 def check_coded(case, ranks):
     out, seen, codes = case.at("steps"), [], []
-    for n in ranks:  # the first file is that of all atoms, behind which rows are coded
+    for n in ranks:  # the first file has all atoms; after it rows are coded
         done = case.ask(out, "--resume", "--save-seconds", 10, ranks=n)
         codes.append(done.returncode)
         if codes[-1] != 75:

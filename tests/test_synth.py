@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: synth makes what it says: the fixture's bytes, rows that are their planted sums, noise of
-the given size, starts at the given cosine; the same on any number of ranks and for any block."""
+"""Claim: synth makes what it promises: the bytes of the fixtures, rows that are their planted sums,
+noise of the given size, and starts at the given cosine.  They are the same on any number of ranks
+and for any block."""
 import hashlib
 import os
 import re
@@ -46,7 +47,7 @@ class Data:
 
 
 def sums(data):
-    """The planted sum of each row: one f64 chain over atoms and their vectors."""
+    """The planted sum of each row: one float64 chain over atoms and their vectors."""
     chosen, codes = data["rows/planted/atoms"], data["rows/planted/codes"].astype(np.float64)
     atoms = data["dictionary/atoms"].astype(np.float64)
     if atoms.ndim == 2:

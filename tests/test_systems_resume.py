@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: assemble and solve that are stopped, by a signal, a file or a limit of time, end with 75
-and leave the first systems; resumed on any number of ranks, also after a kill, they give the bytes
-of a run that was never stopped; what was begun otherwise is not gone on with."""
+"""Claim: assemble and solve that are stopped, by a signal, a file or a time limit, end with 75 and
+keep the first systems.  Resumed on any number of ranks, also after a kill, they give the bytes of a
+run that was never stopped.  A job with other options or inputs is not continued."""
 import json
 import os
 import random
@@ -17,14 +17,14 @@ from jobs import FAULTS, faulty, job_end, job_start
 from tap import FULL, claim, done_testing, fails, need, ok, sagitta, same, skip
 
 N, P, K, D = 6000, 16, 120, 2
-LARGE_N, LARGE_K = 40000, 400  # of jobs that last long enough to be stopped at any moment
+LARGE_N, LARGE_K = 40000, 400  # for jobs that run long enough to be stopped at any moment
 TRIALS = 6 if FULL else 4
 COMMANDS = {"assemble": "systems.h5", "solve": "solutions.h5"}
 BATCH = {"assemble": (), "solve": ("--batch", 40)}
 
 
 def systems_done(path):
-    """How many, None where all are there."""
+    """The number of systems in a part; None if the file is complete."""
     with h5py.File(path) as f:
         if not f.attrs["kind"].endswith("_part"):
             return None
@@ -33,7 +33,7 @@ def systems_done(path):
 
 
 def inputs_make(folder):
-    """Inputs of both commands, and others of the same shapes."""
+    """Make the inputs of both commands, and others of the same shapes."""
     def at(name):
         return f"{folder}/{name}"
     for seed, out in ((1, "a"), (2, "b")):
@@ -51,7 +51,7 @@ def inputs_make(folder):
         need(sagitta("encode", "--dictionary", at("a"), "--top-s", 3, *words, "--output",
                      at(name)), "encode")
     with h5py.File(at("a/classes.h5")) as f, h5py.File(at("classes.h5"), "w") as g:
-        for name in ("class_offsets", "class_atoms"):  # the first class comes last
+        for name in ("class_offsets", "class_atoms"):  # so that the first class comes last
             g[name] = f[name][...]
         starts, atoms = f["class_offsets"][...], f["class_atoms"][...]
         sizes = np.roll(np.diff(starts), -1)
@@ -83,7 +83,7 @@ def words_of(folder, command, of="a", **changes):
 
 
 def counted(done):
-    """What the log says of all systems: how many, their fingerprint, what became of them."""
+    """What the log says about all systems: their number, fingerprint and outcomes."""
     lines = re.sub(r"\[ *[0-9.]+\] ", "", done.stderr).splitlines()
     return [line for line in lines if re.match("ok |row|schur|not finite|escalated", line)] + \
         re.findall(r"systems=\d+ rows=\d+|failed=\d+|fingerprint=\w+", done.stderr)
@@ -148,7 +148,7 @@ def check_changes(folder, command, changes):
     need(sagitta(command, *words_of(folder, command), *BATCH[command], "--output", out), "stopped",
          75)
     shutil.copy(result, kept)
-    whole = f"{folder}/{command}.h5"  # that check_steps made
+    whole = f"{folder}/{command}.h5"  # check_steps made it
     for change, words in changes:
         for ranks in (0, 2):
             done = sagitta(command, *words_of(folder, command, **change), "--resume", "--output",
@@ -216,12 +216,12 @@ def check_strict(folder):
               ["is complete", "20 of 20 systems failed"], "--strict")
 
 
-# The files whose calls are counted: those that the longest part of a run is about.
+# The files whose calls are counted, because the longest part of a run uses them.
 OF = {"assemble": "*.tmp", "solve": "*/large/systems.h5"}
 
 
 def calls_of(folder, command):
-    """For these files, of a run that is not stopped."""
+    """The number of calls for these files in a run that is not stopped."""
     return faulty("signal:100000000", command, *words_of(folder, command, "large"), "--output",
                   f"{folder}/counted", "--threads", 1, *BATCH[command], count=True, of=OF[command])
 
@@ -232,7 +232,7 @@ def check_moments(folder):
         return skip("a library that is preloaded, and sanitizers, do not go together")
     random.seed(int(os.environ.get("SEED", "11")))
     calls = {command: calls_of(folder, command) for command in COMMANDS}
-    calls["assemble"] = calls["assemble"] * 2 // 5  # the others read the result again
+    calls["assemble"] = calls["assemble"] * 2 // 5  # later calls read the result again
     ends = {75: 0, "killed": 0}
     for trial in range(TRIALS):
         command = ("assemble", "solve")[trial % 2]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the terminal pass has the numbers of NumPy, of an S that is positive definite and of one
-that is not, and the same bits for any number of ranks, threads and panels and for every build
-(tests/expected/terminal); the memory it says is enough."""
+"""Claim: the terminal pass has the numbers of NumPy, whether S is positive definite or not.  The
+bits are the same for any number of ranks, threads and panels, and for every build
+(tests/expected/terminal).  The memory that it forecasts is enough."""
 import os
 import re
 import tempfile
@@ -13,7 +13,7 @@ from tap import SOURCE, claim, done_testing, ok, sagitta, skip
 from terminal_data import scaled_problem, synthetic_problem, terminal
 
 REAL = f"{SOURCE}/input/minilm-l3-kjv-8k.h5"
-COVARIANCE = 1e-10  # relative, where cond(S) is below 1e4
+COVARIANCE = 1e-10  # relative, if cond(S) is below 1e4
 
 
 def state_read(inputs):
@@ -33,7 +33,7 @@ def state_read(inputs):
 
 
 def directions(u, r, t, q):
-    """The candidates of an atom, orthogonalised: [kept, P]."""
+    """The orthogonalised candidates of an atom: [kept, P]."""
     kept, candidates = [], list((r.T @ t).T)
     made_of = 0
     while len(kept) < q and candidates:
@@ -51,7 +51,8 @@ def directions(u, r, t, q):
 
 
 def joint(inputs, q, is_free=lambda codes: np.ones(codes.shape[:2], bool)):
-    """S, the rows' log det and RSS, with whole matrices; codes that are free are unknowns."""
+    """S, the log det of the rows and RSS, from whole matrices.  Codes that are free are
+    unknowns."""
     x, u, indices, codes = state_read(inputs)
     free = is_free(codes)
     k, d, _ = u.shape
@@ -75,7 +76,7 @@ def joint(inputs, q, is_free=lambda codes: np.ones(codes.shape[:2], bool)):
         b = vectors @ wide.T * t
         b[owner, np.arange(len(at))] -= wide @ r[i]
         c = wide @ wide.T * np.outer(t, t)
-        # the same index m of two frames' codes: C couples all pairs of borders
+        # index m is in the codes of both frames: C couples all pairs of borders
         s[np.ix_(at, at)] += c - b.T @ np.linalg.solve(h, b)
         log_det += np.linalg.slogdet(h)[1]
     return s, log_det, (r ** 2).sum(), border, x.size, free.sum() * d
@@ -128,7 +129,7 @@ def fingerprint(done):
 
 @claim("ranks, threads and panels give the bits of one rank and of other builds")
 def partition_check(inputs, folder, name, *words):
-    """The bits of one rank, and those of every other build (tests/expected/terminal)."""
+    """The bits of one rank, which are those of every other build (tests/expected/terminal)."""
     base = terminal(*inputs, *words, "--output", f"{folder}/one")
     with open(f"{SOURCE}/tests/expected/terminal") as f:
         expected = dict(line.split() for line in f if line[0] != "#")
@@ -150,7 +151,7 @@ def partition_check(inputs, folder, name, *words):
 
 @claim("an S that is not positive definite is described as by NumPy")
 def indefinite_check(inputs, folder, q):
-    """What is said about an S that is not positive definite, beside NumPy's eigenvalues."""
+    """An S that is not positive definite is described as NumPy's eigenvalues say."""
     s, _, _, border, _, _ = joint(inputs, q)
     done = terminal(*inputs, "--directions", q, "--output", f"{folder}/bad", "--strict")
     values, vectors = np.linalg.eigh(s)
@@ -181,7 +182,7 @@ def indefinite_check(inputs, folder, q):
 
 @claim("what --dry-run says is enough, and not much more")
 def memory_check(inputs, folder):
-    """What --dry-run says is more than what is then taken, and not much more."""
+    """The memory that --dry-run says is enough, and not much more than the pass takes."""
     words = [*inputs, "--threads", "1", "--workspace", "16"]
     with h5py.File(inputs[1]) as rows, h5py.File(inputs[5]) as supports:
         n, p = rows["rows"].shape
@@ -227,7 +228,7 @@ def nonnegative_problem(folder):
               for word in (f"--{name}", f"{folder}/{name}.h5")]
     rows = codes @ atoms + 0.3 * random.standard_normal((400, 20))
     with h5py.File(inputs[1], "w") as f:
-        f["rows"] = (np.round(1024 * rows) / 1024).astype("f4")  # the same by any BLAS
+        f["rows"] = (np.round(1024 * rows) / 1024).astype("f4")  # equal with any BLAS
     with h5py.File(inputs[3], "w") as f:
         f["atoms"] = (start / np.linalg.norm(start, axis=1)[:, None]).astype("f4")
     for words in (["encode", *inputs[:4], "--top-s", 4, "--codes", "nonnegative", "--output",
@@ -239,7 +240,7 @@ def nonnegative_problem(folder):
 
 
 def nonnegative_check(folder):
-    """Codes at their bound 0 are no unknowns: NumPy's system without them."""
+    """Codes at their bound 0 are no unknowns.  NumPy solves the system without them."""
     with claim("a fit of nonnegative codes"):
         inputs = nonnegative_problem(folder)
         codes = state_read(inputs)[3]
@@ -267,7 +268,7 @@ def estimate_check(inputs, folder):
 
 @claim("directions that are not determined are named")
 def weak_check(folder):
-    """Atom 5 has tiny codes: its directions are not determined, and it is named."""
+    """Atom 5 has tiny codes.  Its directions are not determined, and it is named."""
     scale = np.ones(12)
     scale[5] = 1e-6
     inputs = scaled_problem(folder, 1, 600, scale)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: while rank 0 works alone the others use no core; a rank that is stopped then ends the job
-with 76 within the deadline, one that is killed ends it too; a read, write, sync or rename that
-fails ends it with 73 or 74, one that hangs with 74, memory that is not there with 71; each time
-with one message, and what is published is whole.  Without LAPACK the spectrum alone is missing;
-where a routine of it fails, what needs that."""
+"""Claim: while rank 0 works alone, other ranks use no core.  If a rank is stopped then, the job
+ends with 76 within the deadline; if it is killed, the job ends too.  A read, write, sync or rename
+that fails ends the job with 73 or 74, one that hangs with 74, and missing memory with 71.  Each
+time there is one message, and published files are whole.  Without LAPACK only the spectrum is
+missing.  If a routine of LAPACK fails, only the results that need it are missing."""
 import ctypes
 import os
 import re
@@ -37,7 +37,8 @@ def seconds_used(pid):
 
 
 def at_work(inputs, folder, *words):
-    """Two ranks, rank 0 in its long work; mpirun, what it said, and the processes by rank."""
+    """Start two ranks, and wait until rank 0 is in its long work.  Returns mpirun, its output, and
+    the processes by rank."""
     job = jobs.job_start("terminal", *inputs, *words, "--verbose", "--output", f"{folder}/out",
                          "--dump-artifact", f"{folder}/dump", ranks=2)
     said = []
@@ -55,7 +56,7 @@ def end(job, said, pids):
 
 
 def left(folder):
-    """Results and temporary files that are there."""
+    """The results and temporary files in the folder."""
     out = os.listdir(f"{folder}/out") if os.path.isdir(f"{folder}/out") else []
     return [n for n in [*out, *os.listdir(folder)] if n.startswith(("terminal.", "dump"))]
 
@@ -84,7 +85,7 @@ def lost_check(inputs, folder):
 
 
 def faulty(inputs, folder, fault, *words, of=None):
-    """(exit code, message) of a run with a fault, of one file's calls alone."""
+    """A run with a fault; of: only calls for this file fail.  Returns (exit code, message)."""
     code, said = jobs.faulty(fault, "terminal", *inputs, "--directions", 2, "--cross", 4, "--force",
                              "--output", f"{folder}/out", "--dump-artifact", f"{folder}/dump",
                              *words, of=of)
@@ -98,7 +99,8 @@ def clear(folder):
 
 
 def calls_fail(inputs, folder, kind, codes, step=1, of=None):
-    """One call after another fails, until the run succeeds; how many of the file there were."""
+    """Let one call after another fail, until the run succeeds.  Returns the number of calls for the
+    file."""
     wrong, n = [], 1
     while True:
         clear(folder)
@@ -142,7 +144,7 @@ def faults_check(inputs, folder):
 
 @claim("without LAPACK the spectrum alone is missing")
 def lapack_check(inputs, folder):
-    """Empty files are found before the machine's libraries, and are none."""
+    """Empty files are found before the machine's libraries, and cannot be loaded."""
     os.mkdir(f"{folder}/libraries")
     for name in ("libopenblas.so.0", "liblapack.so.3"):
         open(f"{folder}/libraries/{name}", "w").close()

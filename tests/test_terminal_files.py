@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the terminal pass names a dictionary by the hash of hashlib, whatever the order and the
-signs of atoms, and dumps what was hashed; bad inputs and places, too little memory and results of
+"""Claim: the terminal pass names a dictionary by the hash that hashlib computes, for any order and
+signs of atoms, and dumps the hashed bytes.  Bad inputs and places, too little memory and results of
 other shapes are refused with their message."""
 import hashlib
 import os
@@ -46,7 +46,7 @@ def hash_check(inputs, folder, path):
     ok(hash_of(-atoms[order]) == stored, "(order and sign leave NumPy's hash alone)")
     changed = atoms.copy()
     changed[3, 5] = np.nextafter(changed[3, 5], np.float32(2))
-    ties = np.full_like(atoms, -0.0)  # of equal magnitude the last entry decides; no -0
+    ties = np.full_like(atoms, -0.0)  # the last of equal magnitudes decides the sign; no -0
     for i, atom in enumerate(ties):
         atom[i], atom[i + 1] = np.sqrt([0.5, 0.5]) * [[1, -1], [-1, 1], [-1, -1]][i % 3]
     for name, new, same in (("order", atoms[order], 1), ("sign", atoms * -1, 1),
@@ -97,7 +97,7 @@ def failures_check(inputs, folder):
                     f"{folder}/f")
     ok(done.returncode == 65 and "another dictionary" in done.stderr, "codes of another dictionary")
     with h5py.File(inputs[5]) as f, h5py.File(f"{folder}/plain.h5", "w") as out:
-        f.copy("supports", out)  # which names none
+        f.copy("supports", out)  # the copy names no inputs
     done = terminal(*inputs[:2], "--dictionary", f"{folder}/twice.h5", "--supports",
                     f"{folder}/plain.h5", "--output", f"{folder}/f")
     ok(done.returncode == 0 and "near duplicates: 2 and 7" in done.stderr, "duplicates are said")
@@ -123,7 +123,7 @@ def failures_check(inputs, folder):
 
 @claim("results of other shapes are refused, with the array's name")
 def shapes_check(folder, path):
-    """Arrays of other shapes and sizes: refused, with the object's name."""
+    """Arrays of other shapes and sizes are refused with the name of the object."""
     changes = (("border", (3,), "i8"), ("border", (2 ** 62,), "i8"),
                ("covariance_blocks", (24, 2 ** 31, 2 ** 31), "f8"),
                ("covariance_blocks", (24, 2, 3), "f8"), ("cross_pair", (20, 3), "i4"),

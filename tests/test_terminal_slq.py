@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the estimate of log|S| without S is within four of its standard errors on five problems,
-with CHECK_FULL=1 on 20, of a condition up to 1e4, the same on any number of ranks and with any
-workspace, and says so when its steps ran out or S is not positive definite."""
+"""Claim: the estimate of log|S| without S is within four of its standard errors on five problems
+with condition numbers up to 1e4, with CHECK_FULL=1 on 20.  It is the same on any number of ranks
+and with any workspace.  It says if it has too few steps, or if S is not positive definite."""
 import os
 import re
 import tempfile

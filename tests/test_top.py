@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: top writes the strongest rows of every atom, ties and frames as (N.23) says, the same on
-any number of ranks, in memory that does not grow with the rows; and refuses what has no codes."""
+"""Claim: for every atom, top writes the rows in which its codes are largest by magnitude, with ties
+and frames as in (N.23).  The lists are the same on any number of ranks, and memory does not grow
+with the rows.  Files without codes are refused."""
 import os
 import shutil
 import tempfile
@@ -24,7 +25,7 @@ def csr_write(path, indptr, indices, data, k, codes=None):
 
 
 def csr_make(rng, n, k, most):
-    """Rows of any length, some without an atom, the last atom in none, codes with many ties."""
+    """Rows of any length, some without atoms.  No row has the last atom.  Many codes tie."""
     lengths = rng.integers(0, most + 1, n)
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype("i8")
     indices = np.concatenate([rng.permutation(k - 1)[:m] for m in lengths]).astype("i4")
@@ -106,8 +107,8 @@ def check_hashes(p):
 
 
 def aside(make):
-    """Call make() in a process of its own, since a process that is forked counts what the one
-    before it held as its own peak."""
+    """Call make() in a child process.  A process that is forked inherits the peak of its parent, so
+    the parent must stay small."""
     pid = os.fork()
     if pid == 0:
         make()
@@ -122,7 +123,7 @@ def many_write(path, n):
 
 
 def peak(path, out):
-    """Bytes that a run has at most."""
+    """The peak memory of a run in bytes."""
     pid = os.fork()
     if pid == 0:
         null = os.open(os.devnull, os.O_WRONLY)
@@ -144,7 +145,7 @@ def check_memory(p):
         skip("sanitizers keep memory that was freed")
     else:
         ok(grown < 4e6, f"{grown} bytes more for 1.5 million rows of 40 bytes more: {sizes}")
-    wide = 300_000  # rows of so many atoms are read a few at a time
+    wide = 300_000  # such long rows are read a few at a time
     indptr = np.arange(21, dtype="i8") * wide
     data = rng.integers(1, 100, 20 * wide).astype("f4")
     csr_write(p.at("wide.h5"), indptr, np.tile(np.arange(wide, dtype="i4"), 20), data, wide)

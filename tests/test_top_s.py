@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: fit --top-s auto takes the number of (N.39), from figures that fit, compare, encode and
-evaluate give for halves of the rows; the same on any number of ranks, and if resumed."""
+evaluate give for halves of the rows.  It is the same on any number of ranks, and if resumed."""
 import json
 import os
 import re
@@ -12,11 +12,11 @@ import numpy as np
 from tap import SOURCE, claim, done_testing, fails, need, ok, sagitta, same
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
-DIGITS = 5.01e-5  # the log has four
+DIGITS = 5.01e-5  # the log has four digits
 
 
 def table(done):
-    """{s: (pw_mcc, explained, f1 or None)} and the number that was chosen."""
+    """{s: (pw_mcc, explained, f1 or None)}, and the number that was chosen."""
     rows = re.findall(r"choose  top-s (\d+): pw_mcc=([\d.]+) explained=([\d.]+)"
                       r"(?: label_f1=([\d.]+))?", done.stderr)
     chosen = re.findall(r"choose  --top-s (\d+): its atoms", done.stderr)
@@ -25,7 +25,7 @@ def table(done):
 
 
 def chosen_of(found):
-    """The rule, again."""
+    """The rule of (N.39), computed again."""
     least = min(1 - e for _, e, _ in found.values())
     most = max((f for *_, f in found.values() if f is not None), default=None)
     explains = {s for s, (_, e, _) in found.items() if 1 - e <= 1.2 * least}
@@ -37,7 +37,7 @@ def chosen_of(found):
 
 
 def measured(at, rows, labels, s, words, most):
-    """The figures of a number, by other commands."""
+    """The figures of a number, from other commands."""
     middle = len(rows) // 2
     middle -= middle % 4096 if middle >= 4096 else 0
     np.save(f"{at}/half0.npy", rows[:middle])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: what is tested with the PyTorch of the tests' own Python holds with that of PEER_PYTHON
-too, which is another version: scripts/check has the oldest and the newest."""
+"""Claim: tests that pass with the PyTorch of the tests' own Python also pass with that of
+PEER_PYTHON, if it is another version.  scripts/check has the oldest and the newest."""
 import os
 import subprocess
 import sys
@@ -9,11 +9,11 @@ from tap import claim, done_testing, ok, peer_missing_all
 
 TESTS = (["test_python_torch.py"], ["test_faithfulness.py"], ["test_harvest.py", "torch"],
          ["test_python_interventions.py", "transformers", "transformer_lens"])
-VERSION = "import importlib.metadata as m; print(m.version('torch'))"  # without an import of it
+VERSION = "import importlib.metadata as m; print(m.version('torch'))"  # without importing it
 
 
 def version_of(python):
-    """The PyTorch that a Python has; empty: none."""
+    """The version of PyTorch in a Python; empty if it has none."""
     done = subprocess.run([python, "-c", VERSION], capture_output=True, text=True)
     return done.stdout.strip()
 

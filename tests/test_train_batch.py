@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta train --selection batch` writes the same bytes on any number of ranks and
-threads, resumed or not, on CPUs and GPUs; every command takes its encoder, whose rows have numbers
-of codes of their own; and it refuses what it should."""
+threads, resumed or not, on CPUs and GPUs.  Every command takes its encoder, which gives rows
+different numbers of codes.  Wrong requests are refused."""
 import json
 import os
 import shutil

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: what `sagitta train` does in some steps is what the formulas of doc/numerics.md (N.43 to
-N.47) give in NumPy and float64, whose gradients are those of the loss by finite differences."""
+"""Claim: some steps of `sagitta train` are those of NumPy in float64, with the formulas (N.43) to
+(N.47) of doc/numerics.md.  The gradients of these formulas are those of the loss by finite
+differences."""
 import math
 import os
 import tempfile
@@ -17,7 +18,7 @@ PARTS = "decoder", "encoder", "bias", "offset"
 
 
 class Peer:
-    """An autoencoder in float64; every step takes all rows."""
+    """An autoencoder in float64.  Every step uses all rows."""
 
     def __init__(self, x, atoms, nested=None, l0=0.0, s=4, aux=0, dead_rows=ROWS,
                  learns=False):
@@ -40,7 +41,7 @@ class Peer:
         return self.x - self.w["offset"]
 
     def chosen(self, h, most):
-        """Of each row the largest positive scores."""
+        """The mask of the largest positive scores of each row."""
         order = np.argsort(-h, axis=1, kind="stable")
         mask = np.zeros(h.shape, bool)
         np.put_along_axis(mask, order[:, :most], True, 1)
@@ -59,7 +60,8 @@ class Peer:
         return mask
 
     def loss(self, mask, dead, left):
-        """Of codes with these places; left: the errors that the dead describe, which are data."""
+        """The loss of codes at these places.  left: the errors that dead atoms describe, which are
+        constants."""
         codes, total = np.where(mask, self.scores(), 0), 0.0
         for end in self.ends:
             e = codes[:, :end] @ self.w["decoder"][:end] - self.rows()

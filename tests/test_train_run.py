@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta train` writes the same bytes on any number of ranks and threads, stopped, killed
-and resumed or not; encode, evaluate and export take what it writes; and it refuses what it
-should."""
+"""Claim: `sagitta train` writes the same bytes on any number of ranks and threads, also if it is
+stopped, killed and resumed.  encode, evaluate and export take what it writes.  Wrong requests are
+refused."""
 import json
 import os
 import shutil
@@ -126,7 +126,7 @@ def check_long_steps(p):
         if "resume  after" in line:
             break
     time.sleep(0.5)
-    os.kill(job_ranks(job)[1], signal.SIGUSR1)  # mpirun passes it on in its own time
+    os.kill(job_ranks(job)[1], signal.SIGUSR1)  # mpirun would pass it on at another time
     code, text = job_end(job, 60)
     ok(code == 75 and "stopped by a signal" in text, f"{code} {text[-300:]}")
     with h5py.File(p.at("slow", "state.h5")) as f:
@@ -287,7 +287,7 @@ def check_refused(p):
         fails(p.train("refused", *words), code, said, f"{words}")
     fails(p.train("refused", *rows["bad"], ranks=2), 65, ["row 1234", "column 5"], "two ranks")
     fails(p.train("refused", "--rows", p.at("ones.npy"), ranks=2), 65, ["nothing to learn"], "ones")
-    halves = np.repeat(np.float32([1, 2]), 450)[:, None] * np.ones(12, "f4")  # each rank has one
+    halves = np.repeat(np.float32([1, 2]), 450)[:, None] * np.ones(12, "f4")  # one half per rank
     np.save(p.at("halves.npy"), halves)
     need(p.train("halves", "--rows", p.at("halves.npy"), ranks=2), "two rows that differ")
 

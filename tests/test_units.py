@@ -25,7 +25,7 @@ def unit(vectors):
 
 
 def planted(random, frame):
-    """(rows, a start that is not near what made them)."""
+    """(rows, a start that is far from the planted atoms)."""
     atoms = unit(random.standard_normal((K, frame, P)))
     codes = np.zeros((N, K, frame))
     for row in codes:
@@ -37,7 +37,8 @@ def planted(random, frame):
 
 
 def fitted(place):
-    """What has no unit, the scores and codes, and how many steps needed ridges."""
+    """The results without a unit, the scores and codes, and the number of steps that needed
+    ridges."""
     with h5py.File(os.path.join(place, "dictionary.h5")) as f:
         history = f["fit/history"][...]
         free = [f["atoms"][...].tobytes(), history[:, :7].tobytes()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: sagitta-bench verify compares the sparse side of training with dense products, bit for
-bit, on shapes of its own and on the codes of a fit and of an encoder, with any threads and
-instructions; what has no such side is refused."""
+"""Claim: sagitta-bench verify compares the sparse operations of training with dense products, bit
+for bit, on built-in shapes and on the codes of a fit and of an encoder, with any threads and
+instruction sets.  Inputs without sparse codes are refused."""
 import json
 import os
 import tempfile
@@ -66,7 +66,7 @@ def check_folders(at):
                  at("coded")), "encode --encoder")
     for name in "signed", "nonnegative", "coded":
         for words in [], ["--rows", at("rows.npy")]:
-            if name == "coded":  # a folder of an encoder's codes has its dictionary elsewhere
+            if name == "coded":  # a folder with codes of an encoder does not have its dictionary
                 words = [*words, "--dictionary", at("sae")]
             page = page_of(at(name), *words)
             case, entries = page["dense"][0], entries_of(at(name))

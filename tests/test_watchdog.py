@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: whatever hangs, at whatever moment of a job, ends it with 74 or 76 within the deadline and
-two seconds, with one message and nothing unfinished; a step of the wall clock and a suspension of
-the whole job change nothing; limits of files and closed pipes are errors, or quiet."""
+"""Claim: if a call hangs, or a rank stops, at any moment of a job, the job ends with 74 or 76
+within the deadline and two seconds, with one message and nothing unfinished.  A step of the wall
+clock and a suspension of the whole job change nothing.  A limit of file size is an error; a reader
+that goes away is none."""
 import os
 import resource
 import signal
@@ -16,14 +17,14 @@ from jobs import (FAULTS, environment, job_end, job_ranks, job_start, kill_all,
                   wait_for_temporary)
 from tap import FULL, SAGITTA, claim, done_testing, launch, ok, sagitta, skip_all
 
-DEADLINE = 3  # seconds; MPI has to start in it, on a busy machine
-SLACK = 3  # seconds more than the deadline and two: mpirun's own end, on a busy machine
-STALLS = 10  # moments of a whole run at which the disk hangs
+DEADLINE = 3  # seconds, in which MPI must start on a busy machine
+SLACK = 3  # seconds more than the deadline and two, for mpirun's own end on a busy machine
+STALLS = 10  # moments of a run at which the disk hangs
 SLOW = f"longer than the deadline of {DEADLINE} seconds"
 
 
 def inputs_make(folder):
-    """Rows and a dictionary, as HDF5 and as .npy, a deck, and a job of some seconds."""
+    """Rows and a dictionary, as HDF5 and as .npy; a deck; and a job that takes some seconds."""
     rng = np.random.default_rng(5)
     np.save(f"{folder}/rows.npy", rng.standard_normal((500, 8)).astype("f4"))
     for name, rows, atoms, columns in ("small", 500, 64, 8), ("long", 3000, 4096, 256):
@@ -47,7 +48,8 @@ def left(folder, out):
 
 
 def run(words, ranks=0, timeout=40, **more):
-    """Exit code, None when it hung, the program's own messages, and seconds since the fault."""
+    """Returns the exit code, or None if it hung; the program's messages; and the seconds since the
+    fault."""
     start = launch(ranks)
     if ranks:
         start += [part for name in more for part in ("-x", name)]
@@ -60,7 +62,7 @@ def run(words, ranks=0, timeout=40, **more):
         job.kill()
         return None, [], timeout
     ended = time.monotonic()
-    if job.returncode == 1:  # not the program's own end, but mpirun's or a library's
+    if job.returncode == 1:  # this code is from mpirun or a library, not from the program
         print("#", text.replace("\n", "\n# "), flush=True)
     said = [line for line in text.splitlines() if "sagitta " in line and ": " in line]
     begun = [float(part.split()[0]) for part in text.split("fault at ")[1:]]
@@ -113,8 +115,8 @@ def check_calls(folder, pool):
 
 @claim("a disk that hangs for good from some moment on ends the job with 74")
 def check_moments(folder, pool):
-    """From the n-th call on everything hangs that touches the folder, the removal of what is
-    unfinished too, which therefore may stay."""
+    """From the n-th call on, every call for the folder hangs.  So unfinished files may stay,
+    because their removal hangs too."""
     words = encode(folder, "count", "--block", 64)
     seen = subprocess.run([SAGITTA, *map(str, words)], capture_output=True, text=True,
                           env=environment(LD_PRELOAD=FAULTS, FAULT="stall-any:1000000",
@@ -153,7 +155,7 @@ def check_commands(folder, pool):
 
 @claim("a rank that stops while MPI starts, connects or ends the ranks ends the job with 76")
 def check_mpi(folder, pool):
-    """One message where another rank than the stopped one is the first to speak."""
+    """There is one message, also if another rank than the stopped one prints it."""
     cases = [(fault, rank) for fault in ("stop-init", "stop-dup", "stop-finalize")
              for rank in (0, 1)]
 
@@ -170,7 +172,8 @@ def check_mpi(folder, pool):
 
 @claim("a SIGTERM that comes while MPI begins waits until it has")
 def check_begin(folder):
-    """mpirun does not always see the end of a process that MPI has not made known to it."""
+    """mpirun does not always notice that a process has ended if MPI has not reported it to
+    mpirun."""
     for ranks, code in (0, -signal.SIGTERM), (2, 128 + signal.SIGTERM):
         more = dict(FAULT="term-init:1", LD_PRELOAD=FAULTS,
                     **({"FAULT_RANK": "1"} if ranks else {}))
@@ -185,7 +188,8 @@ def check_begin(folder):
 
 @claim("a rank that stops in MPI_Finalize or behind it ends the job, one that is killed there too")
 def check_end_of_job(folder, pool):
-    """Others have mostly ended by then: the stopped rank itself is woken, says so and ends."""
+    """Most other ranks have ended by then.  The stopped rank itself is woken, prints the message
+    and ends."""
     moments = (1, 3000, 10000, 30000) if FULL else (1, 10000)
     cases = [(f"{how}-inside:{n}", rank) for how in ("stop", "kill") for n in moments
              for rank in (0, 1)] + [("stop-exit:1", rank) for rank in (0, 1)]
@@ -225,7 +229,8 @@ def check_clock(folder, job):
 
 
 def suspend(folder):
-    """Stop all ranks of a job for a while; were they at work, exit code, what was said."""
+    """Stop all ranks of a job for a while.  Returns whether they were at work, the exit code, and
+    the messages."""
     job = job_start(*long_job(folder, "pause", 2), ranks=2)
     begun = wait_for_temporary(f"{folder}/pause", "supports.h5")
     pids = job_ranks(job)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: synth --kind world makes rows that are sums of the features of truth.h5, whose firing has
-the statistics of (N.31); the same bytes on any number of ranks and for any block."""
+"""Claim: synth --kind world makes rows that are sums of the features of truth.h5.  How often
+features fire follows the statistics of (N.31).  The bytes are the same on any number of ranks and
+for any block."""
 import os
 import tempfile
 
@@ -11,7 +12,7 @@ from tap import claim, done_testing, ok, sagitta
 
 
 class World:
-    """What one run of synth made."""
+    """The files of one run of synth."""
 
     def __init__(self, folder, name, *words, ranks=0):
         self.path = os.path.join(folder, name)
@@ -89,7 +90,7 @@ def check_statistics(folder):
     ok(both.sum() > 100 and scale > 0.2, f"a child grows with its parent: {scale:.2f}")
     overlaps = w.atoms.astype(np.float64) @ w.atoms.T
     np.fill_diagonal(overlaps, 0)
-    bound = (2048 / 128 - 1) / 2047  # of any 2,048 unit vectors (Welch 1974)
+    bound = (2048 / 128 - 1) / 2047  # for any 2,048 unit vectors (Welch 1974)
     ok((overlaps**2).sum() / (2048 * 2047) < 1.001 * bound, "squared overlaps are least")
     z = (w.fires[:, :16] > 0).astype(float)
     c = np.corrcoef(z.T)[np.triu_indices(16, 1)]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: scripts/python/examples/write_rows.py makes the states of a BERT encoder, as its formulas
-give them in float64, token by token; its tokens are those of the rows of input/; and `harvest` of
-what capture_attention.py keeps, also of the capture in input/, is the model's own attention."""
+"""Claim: scripts/python/examples/write_rows.py writes the states of a BERT encoder, token by token,
+as its formulas give them in float64.  Its tokens are those of the rows of input/.  From the
+captures of capture_attention.py, also that in input/, `harvest` computes the model's own
+attention."""
 import math
 import os
 import subprocess
@@ -20,7 +21,7 @@ from bert_model import HEADS, LAYERS, P, WINDOW, WORDS, model_made  # noqa: E402
 
 WINDOWS = 20
 NEAR = 2e-3  # of states of size 1 that are rounded to float16
-CLOSE = 2e-6  # of the largest value: two ways to add up a row of float32
+CLOSE = 2e-6  # of the largest value: float32 sums of a row in two orders
 
 
 def norm(w, name, x):
@@ -32,7 +33,8 @@ def linear(w, name, v):
 
 
 def layer(w, at, x):
-    """The states after a layer, of a list of those before: one token and one head at a time."""
+    """The states after a layer, from a list of those before it: one token and one head at a
+    time."""
     q, k, v = ([linear(w, f"{at}attention.self.{n}", t) for t in x]
                for n in ("query", "key", "value"))
     size, mixed = P // HEADS, []
@@ -74,7 +76,8 @@ def write(folder, name, *words, program="write_rows.py"):
 
 
 def harvest_check(name, capture, folder):
-    """`harvest` gives what the model's own attention made, and --check says how near that is."""
+    """`harvest` gives the output of the model's own attention, and --check prints the
+    difference."""
     rows = f"{folder}/{name}/rows.h5"
     done = subprocess.run([SAGITTA, "harvest", "--capture", capture, "--output",
                            os.path.dirname(rows)], capture_output=True, text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows with planted atoms in a folder, and training on them, for tests of `sagitta train`."""
+"""A folder with rows of planted atoms, and training on these rows, for tests of `sagitta train`."""
 import os
 
 import h5py
@@ -15,11 +15,11 @@ def rows_make(random, n):
     atoms = np.random.default_rng(1).standard_normal((ATOMS, COLUMNS))
     codes = random.random((n, ATOMS)) * (random.random((n, ATOMS)) < 0.1)
     noise = random.standard_normal((n, COLUMNS))
-    return (40 * (codes @ atoms + 3 + 0.05 * noise)).astype("f4")  # far from a mean square of 1
+    return (40 * (codes @ atoms + 3 + 0.05 * noise)).astype("f4")  # their mean square is far from 1
 
 
 class Place:
-    more = []  # options of every training here
+    more = []  # options of every training of these tests
 
     def __init__(self, folder):
         random = np.random.default_rng(5)
@@ -48,7 +48,7 @@ class Place:
 
 
 def stopped_over(folder, run):
-    """A job that is to replace the result in a folder is stopped, and goes on."""
+    """Stop a job that is to replace the result in a folder, then resume it."""
     stop = os.path.join(folder, "STOP")
     open(stop, "w").close()
     fails(run("--force"), 75, ["--resume"], "stopped before an older result is replaced")

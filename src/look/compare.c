@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every rank reads each slice, and routes it over its shard; the lists of all ranks are merged. */
+ * Every rank reads each slice, and routes it over its shard.  Then the lists of all ranks are
+ * merged. */
 #include "look/compare.h"
 
 #include <stdlib.h>
@@ -95,7 +96,7 @@ static int device_begin(struct pass *w, const struct tiling *tiling)
   return arena_alloc(&w->arena, &w->counts, w->c->size, sizeof *w->counts);
 }
 
-/* Run one direction; *hash <- that of `other`, the dictionary of the shards.  Collective. */
+/* Run one direction.  other: the dictionary of the shards; *hash <- its hash.  Collective. */
 static int pass_run(struct pass *w, const struct atom_source *other, struct matches *out,
                     uint64_t *hash)
 {

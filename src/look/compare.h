@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Comparing two dictionaries: the nearest atom of the other one for each atom of both (N.22).
+ * Compare two dictionaries: for each atom of either dictionary, find the nearest atom of the other
+ * one (N.22).
  *
  * Floor: look.  Knows no files.
  *
- * One dictionary is dealt to the ranks as in encode.  All ranks read the other one in slices, whose
- * atoms are routed as rows, each to one atom.  Then the dictionaries change roles.  So no rank
- * holds more than its share of a dictionary, and a slice of the other. */
+ * The ranks hold shards of one dictionary, as in encode.  All ranks read the other dictionary in
+ * slices.  The atoms of a slice are routed like rows, with one atom per row.  Then the dictionaries
+ * change roles.  So a rank holds only a shard of one dictionary and a slice of the other. */
 #ifndef LOOK_COMPARE_H
 #define LOOK_COMPARE_H
 
@@ -16,23 +17,23 @@
 
 struct compare_task {
   const struct atom_source *atoms[2]; /* d = 1, with equal numbers of columns */
-  int nonnegative; /* both are for nonnegative codes: cosines count with their sign */
+  int nonnegative; /* codes are nonnegative: compare cosines; 0: compare |cosines| */
   int normalize;   /* scale all atoms to norm 1 first */
-  real above;      /* a partner must have a cosine above this */
+  real above;      /* a nearest atom counts as a partner if its cosine is above this */
   int threads;
   const char *variant; /* of the CPU (device.h) */
 };
 
 struct compare_result { /* the same on every rank */
-  struct matches of[2]; /* partners of each dictionary's atoms in the other */
-  gidx mutual;
-  uint64_t hash[2]; /* of the dictionaries as read (model/identity.h) */
-  uint64_t fingerprint;
+  struct matches of[2]; /* for each dictionary: nearest atoms in the other one */
+  gidx mutual;          /* pairs of atoms above the bound that are nearest to each other */
+  uint64_t hash[2];     /* hashes of the dictionaries as read (model/identity.h) */
+  uint64_t fingerprint; /* of both matches */
   struct arena arena;
 };
 
-/* ERR_INPUT: frames, different columns, or atoms that are not of norm 1.  Collective; the same
- * status on every rank. */
+/* ERR_INPUT: atoms are frames of several vectors, the dictionaries have different numbers of
+ * columns, or an atom does not have norm 1.  Collective; the same status on every rank. */
 int compare_dictionaries(struct comm *c, const struct compare_task *t, struct compare_result *r);
 void compare_free(struct compare_result *r);
 

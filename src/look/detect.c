@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counts are integers, and lists are sorted, so it does not matter which rank had a row. */
+ * Counts are integers, and lists are sorted.  So the thresholds do not depend on which rank has a
+ * row. */
 #include "look/detect.h"
 
 #include <math.h>
@@ -14,11 +15,11 @@
 #include "model/detector.h"
 #include "model/firing.h"
 
-/* Columns of the covariance that a thread adds at a time; most columns of rows, so that their
- * square is an idx. */
+/* Columns of the covariance that a thread adds at a time; most columns of rows: their square must
+ * be an idx. */
 enum { STRIPE = 16, COLUMNS_MOST = 1 << 15 };
 
-/* The score and the code of an atom in a row in which it has a code. */
+/* An atom in a row in which its code is above 0: the score of its detector, and its code. */
 struct fired {
   idx atom;
   float score, code;
@@ -31,14 +32,14 @@ struct detect {
   idx k, p;
   gidx blocks;             /* sum blocks of all rows */
   float *x;                /* [ROW_BLOCK][p] */
-  idx n;                   /* rows of the present block */
-  real *chain, *chains;    /* [p][p] of a block; on rank 0 [size][p][p] */
-  real *tree;              /* [levels][p][p], on rank 0 */
+  idx n;                   /* rows in x */
+  real *chain, *chains;    /* [p][p] sums of a block; on rank 0 [size][p][p] of all ranks */
+  real *tree;              /* [levels][p][p] on rank 0, as in base/sums.h */
   gidx pushed;             /* blocks in the tree */
-  real *root;              /* [p][p] */
-  float *atoms;            /* [most][p] detectors of this rank */
+  real *root;              /* [p][p] inverse square root of the covariance */
+  float *atoms;            /* [most][p] atoms of this rank */
   float *tiles;            /* [tiles][p][DETECTOR_TILE] all detectors */
-  idx *counts;             /* [size] */
+  idx *counts;             /* [size] arguments of collective calls */
   struct fired *own, *all; /* of this rank; of all ranks, by atom, largest score first */
   gidx n_own, own_capacity, n_all;
   gidx *start;  /* [k + 1] where the list of each atom begins */
@@ -109,7 +110,7 @@ static void stripe_add(void *self, gidx stripe)
   covariance_add(d->x, d->n, d->p, first, count, d->chain + (gidx)first * d->p);
 }
 
-/* Make the chains of a sum block. */
+/* d->chain <- the sums of products x_b x_c over the rows of a sum block. */
 static int block_add(struct detect *d, gidx block)
 {
   TRY(block_read(d, block));
@@ -118,7 +119,7 @@ static int block_add(struct detect *d, gidx block)
   return OK;
 }
 
-/* d->chain on rank 0 <- the sum of products over all rows, by (N.0).  Collective. */
+/* d->chain on rank 0 <- the sums of products over all rows, in the order of (N.0).  Collective. */
 static int products_sum(struct detect *d)
 {
   struct comm *c = d->c;
@@ -138,7 +139,7 @@ static int products_sum(struct detect *d)
   return OK;
 }
 
-/* Set d->root from the sums; rank 0. */
+/* Rank 0: set d->root from the sums in d->chain. */
 static int root_find(struct detect *d)
 {
   gidx square = (gidx)d->p * d->p;
@@ -147,7 +148,7 @@ static int root_find(struct detect *d)
   return whitening_find(d->p, d->chain, d->task->threads, &d->arena, d->root);
 }
 
-/* Turn own atoms into detectors, at their positions among all atoms. */
+/* For atom_make(): the detectors of this rank's atoms are written to `out`. */
 struct makers {
   const struct detect *d;
   float *out;
@@ -159,7 +160,7 @@ static void atom_make(void *self, gidx i)
   detector_make(m->d->root, m->d->p, m->d->atoms + i * m->d->p, m->out + i * m->d->p);
 }
 
-/* Rows of tiny numbers have a root beyond float32. */
+/* If rows have tiny numbers, detectors can be too large for float32. */
 static int weights_check(const float *weights, gidx first, gidx count, idx p)
 {
   for (gidx i = 0; i < count * p; i++)
@@ -188,7 +189,7 @@ static int weights_make(struct detect *d)
   return comm_allgather(c, makers.out, d->counts, (size_t)d->p * sizeof(float), d->result->weights);
 }
 
-/* The i-th of the sum blocks that thresholds are chosen by. */
+/* The number of the i-th sum block of the sample. */
 static gidx sample_block(const struct detect *d, gidx i)
 {
   return i * d->blocks / imin(d->blocks, DETECT_BLOCKS);
@@ -211,7 +212,7 @@ static int fired_add(struct detect *d, gidx first, idx row, idx atom, float code
   return OK;
 }
 
-/* Append to d->own the scores and codes of atoms with a code above 0 in the present block. */
+/* Append to d->own the scores and codes of atoms with a code above 0, for the rows in d->x. */
 static int block_fired(struct detect *d, gidx block)
 {
   struct supports s = {0};
@@ -246,7 +247,7 @@ static int lists_alloc(struct detect *d)
   return arena_alloc(&d->arena, &d->begins, d->n_all, sizeof *d->begins);
 }
 
-/* Set where the list of each atom begins. */
+/* Set d->start: where the list of each atom begins in d->all. */
 static void starts_find(struct detect *d)
 {
   memset(d->start, 0, ((size_t)d->k + 1) * sizeof *d->start);
@@ -254,7 +255,7 @@ static void starts_find(struct detect *d)
   for (idx a = 0; a < d->k; a++) d->start[a + 1] += d->start[a];
 }
 
-/* Set the code above which each atom fires, and keep only the list entries above it. */
+/* Set the code above which each atom fires, and keep only the entries of d->all above it. */
 static void firing_find(struct detect *d)
 {
   gidx n = 0;
@@ -269,7 +270,8 @@ static void firing_find(struct detect *d)
   starts_find(d);
 }
 
-/* Gather the lists of all ranks, sorted by atom.  Collective. */
+/* d->all <- the entries of all ranks, sorted by atom.  Then set what firing_find() sets.
+ * Collective. */
 static int lists_join(struct detect *d)
 {
   struct comm *c = d->c;
@@ -288,7 +290,8 @@ static int lists_join(struct detect *d)
   return OK;
 }
 
-/* d->tiles <- the detectors again, DETECTOR_TILE of them side by side, padded with zeros. */
+/* d->tiles <- a copy of the detectors.  A tile has the weights of DETECTOR_TILE atoms for each
+ * column; the last tile is padded with zeros. */
 static void tiles_fill(struct detect *d)
 {
   for (idx a = 0; a < d->k; a++) {
@@ -298,7 +301,8 @@ static void tiles_fill(struct detect *d)
   }
 }
 
-/* Count the scores of a tile of atoms in the present block. */
+/* For each row in d->x and each atom of a tile: count its score in d->begins, at
+ * detector_position(). */
 static void tile_count(void *self, gidx task)
 {
   enum { ROWS = 64 };
@@ -319,8 +323,8 @@ static void tile_count(void *self, gidx task)
   }
 }
 
-/* Go through this rank's part of the sample: first for the lists, then with counts = 1 for the
- * counts. */
+/* Read this rank's blocks of the sample.  counts = 0: make the list d->own; counts = 1: count the
+ * scores of all rows. */
 static int sample_scan(struct detect *d, int counts)
 {
   gidx most = imin(d->blocks, DETECT_BLOCKS);
@@ -349,7 +353,7 @@ static void thresholds_find(struct detect *d)
   r->mean_f1 = told ? r->mean_f1 / told : nan_canonical();
 }
 
-/* Bytes of the lists of the rows that thresholds are chosen by; every rank has the lists of all. */
+/* The estimated bytes of the lists of all rows of the sample, which every rank has. */
 static gidx lists_bytes(const struct detect_task *t)
 {
   gidx rows = imin(t->rows->n, (gidx)DETECT_BLOCKS * ROW_BLOCK);
@@ -357,7 +361,7 @@ static gidx lists_bytes(const struct detect_task *t)
   return entries * (gidx)(3 * sizeof(struct fired) + sizeof(float) + sizeof(gidx));
 }
 
-/* By running the job's allocations dry. */
+/* Runs the allocations of the job with dry arenas, which only count bytes. */
 int detect_memory(const struct detect_task *t, struct comm *c, gidx *bytes)
 {
   struct detect_result result = {.arena.is_dry = 1};

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From rows, a dictionary and the codes of the rows to detectors: for each atom a linear detector
- * with a threshold, and a threshold of the atom's codes.
+ * Make a detector for each atom, from rows, the dictionary and the codes of the rows.  A detector
+ * is a linear score of a row with a threshold.  Each atom also gets a threshold for its codes (N.36
+ * to N.37f).
  *
  * Floor: look.  Knows no files.
  *
- * Ranks take sum blocks of rows (base/sums.h) round robin for the covariance; then they divide the
- * atoms; then some of the sum blocks again, for the thresholds.  Rank 0 computes the root of the
- * covariance.  The result has the same bits for any number of ranks. */
+ * For the covariance, ranks take sum blocks of rows (base/sums.h) round robin.  Rank 0 computes the
+ * inverse square root.  Then each rank makes the detectors of some atoms.  For the thresholds,
+ * ranks take a sample of the sum blocks round robin.  The result has the same bits for any number
+ * of ranks. */
 #ifndef LOOK_DETECT_H
 #define LOOK_DETECT_H
 
@@ -16,39 +18,42 @@
 #include "model/rows.h"
 #include "model/supports.h"
 
-enum { DETECT_BLOCKS = 16 }; /* most sum blocks that thresholds are chosen by */
+enum { DETECT_BLOCKS = 16 }; /* most sum blocks in the sample for thresholds */
 
 struct detect_task {
   const struct row_source *rows;
   const struct atom_source *atoms;    /* d = 1 */
   const struct support_source *codes; /* of the same rows */
   const real *mean;                   /* [p] subtracted from the rows; NULL: none */
-  int chosen; /* codes were chosen by thresholds (N.55), so any code above 0 means firing */
+  int chosen; /* codes were chosen by thresholds (N.55), so an atom fires if its code is above 0 */
   int threads;
 };
 
 struct detect_result { /* the same on every rank */
   float *weights;      /* [k][p] */
-  float *threshold;    /* [k]; a row fires if its score is above; FLT_MAX: none does */
-  float *firing;       /* [k]; an atom fires if its code is above */
+  float *threshold;    /* [k] a detector fires if its score is above this; FLT_MAX: never */
+  float *firing;       /* [k] a code fires if it is above this */
   real *f1;            /* [k] F1 of "the detector fires" as a prediction of "the code fires" */
-  real mean_f1;        /* over the atoms that have codes */
-  gidx rows, silent;   /* rows that thresholds were chosen by; atoms without a code in these */
+  real mean_f1;        /* over the atoms that fire in the sample; NaN: none does */
+  gidx rows, silent;   /* rows of the sample; atoms that fire in none of them */
   struct arena arena;
 };
 
-/* ERR_INPUT: frames; or rows, atoms and codes that do not fit together.  Not collective. */
+/* ERR_INPUT: atoms are frames of several vectors, there are too many columns or too few rows, or
+ * rows, atoms and codes do not fit together.  Not collective. */
 int detect_check(const struct detect_task *task);
 
-/* *bytes <- the memory of this rank, for a task that has passed detect_check(); only shapes are
- * used.  Not collective. */
+/* The calls below need a task that has passed detect_check().
+ *
+ * *bytes <- the memory of this rank.  Only the shapes of the inputs are used.  Not collective. */
 int detect_memory(const struct detect_task *task, struct comm *c, gidx *bytes);
 
-/* For such a task: ERR_MEMORY, with the numbers, if a rank has too little memory.  Collective. */
+/* ERR_MEMORY, with the numbers, if a rank has too little memory.  Collective. */
 int detect_memory_check(const struct detect_task *task, struct comm *c);
 
-/* For such a task.  ERR_INPUT: rows that are not finite or all equal, or invalid codes; ERR_MEMORY.
- * Collective; the same status on every rank.  Call detect_free() also when it fails. */
+/* ERR_INPUT: a row, detector or score is not finite, all rows are equal, an atom does not have norm
+ * 1, or codes are invalid.  ERR_MEMORY.  Collective; the same status on every rank.  Call
+ * detect_free() also after a failure. */
 int detect_run(const struct detect_task *task, struct comm *c, struct detect_result *result);
 void detect_free(struct detect_result *result);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The codes are in two arrays; entry e belongs to row e / s. */
+ * Entry e of the arrays belongs to row e / s.  Scores are not kept: they are read as 0. */
 #include "look/kept_codes.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes of an encoding that are kept in memory: first a sink of blocks, then a source.
+ * Codes of an encoding in memory.  The sink stores them, block by block.  Then the source reads
+ * them.
  *
  * Floor: look.  Not collective: rank 0 only. */
 #ifndef LOOK_KEPT_CODES_H
@@ -19,7 +20,8 @@ struct kept_codes {
   struct arena arena;
 };
 
-/* Allocate for n rows of s of k atoms, d = 1.  ERR_MEMORY. */
+/* Allocate memory for n rows with s codes each, of a dictionary of k atoms with d = 1.  ERR_MEMORY.
+ * Call kept_codes_close() also after a failure. */
 int kept_codes_open(struct kept_codes *kept, gidx n, idx s, idx k);
 void kept_codes_close(struct kept_codes *kept);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * In each step every rank computes the cosines of a slice of A's atoms with all of B's.  Rank 0
- * gathers them at their positions, and solves the assignment. */
+ * A is the first dictionary, and B the second one.  In each step every rank computes the cosines of
+ * a slice of A's atoms with all atoms of B.  Rank 0 gathers these cosines in one matrix.  At the
+ * end it solves the assignment. */
 #include "look/pairs.h"
 
 #include <math.h>
@@ -19,16 +20,16 @@ struct scoring {
   struct comm *c;
   const struct compare_task *task;
   struct score_matrix b;
-  float *rows;   /* [SLICE][p] atoms, of A or B */
+  float *rows;   /* [SLICE][p] atoms of A or B */
   float *scores; /* [SLICE][width] */
-  float *mine;   /* [SLICE][l] */
-  idx n;         /* atoms of this step */
-  float *all;    /* [k][l], on rank 0 */
-  idx *counts;   /* [size] */
+  float *mine;   /* [SLICE][l] cosines or |cosines| */
+  idx n;         /* atoms of A that this rank has in this step */
+  float *all;    /* [k][l] on rank 0 */
+  idx *counts;   /* [size] atoms of each rank in this step */
   struct arena arena;
 };
 
-/* w->rows <- atoms of dictionary `side`. */
+/* w->rows <- atoms first .. first + n - 1 of A (side 0) or B (side 1). */
 static int atoms_fetch(struct scoring *w, int side, idx first, idx n)
 {
   const struct atom_source *s = w->task->atoms[side];
@@ -71,7 +72,7 @@ static int scoring_begin(struct scoring *w)
   return OK;
 }
 
-/* Score a group of atoms of the slice; cosines count with their sign if codes are nonnegative. */
+/* Fill the rows of w->mine for a group of atoms of the slice. */
 static void rows_score(void *self, gidx group)
 {
   struct scoring *w = self;
@@ -86,7 +87,7 @@ static void rows_score(void *self, gidx group)
     }
 }
 
-/* One step: atoms of A from `first` on, a slice per rank.  Collective. */
+/* One step for the atoms of A from `first` on: each rank has one slice.  Collective. */
 static int step_run(struct scoring *w, gidx first)
 {
   gidx l = w->b.k, begin = first + (gidx)w->c->rank * SLICE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads take runs of atoms and choose probes; then they take labels and evaluate them.  Choices
- * are totally ordered, so it does not matter which thread made them. */
+ * First each thread takes runs of atoms, and chooses probes among them for all labels.  Then each
+ * thread takes labels, and evaluates their probes.  Probes are totally ordered, so the choice does
+ * not depend on the threads. */
 #include "look/probing.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "base/team.h"
 #include "model/logistic.h"
 
-enum { RUNS = 64 }; /* runs of atoms, each with choices of its own */
+enum { RUNS = 64 }; /* runs of consecutive atoms; each has its own choices */
 
 const int probing_sizes[PROBING_SIZES] = {1, 2, 5};
 
@@ -40,13 +41,14 @@ static void entry_count(struct probing *p, int half, idx atom, struct probe_entr
   p->half[half].start[atom + 1]++;
 }
 
-/* start[atom + 1] is where the atom's next entry goes; at the end, where the next atom begins. */
+/* start[atom + 1] is the position for the next entry of the atom.  At the end it is where the next
+ * atom begins. */
 static void entry_put(struct probing *p, int half, idx atom, struct probe_entry e)
 {
   p->half[half].entries[p->half[half].start[atom + 1]++] = e;
 }
 
-/* Turn counts into starts; each is stored one position after its final one (see entry_put()). */
+/* Turn counts into starts.  The start of an atom is stored in start[atom + 1], for entry_put(). */
 static int half_alloc(struct probing *p, struct probing_half *h)
 {
   gidx total = 0;
@@ -88,14 +90,14 @@ void probing_close(struct probing *p)
   arena_free(&p->arena);
 }
 
-/* The memory for one series of labels. */
+/* Data for one series of labels. */
 struct probing_job {
   const struct probing *p;
   struct probe_series series;
-  struct probe_choice *choices; /* [RUNS][m]; at the end those of run 0 have all */
+  struct probe_choice *choices; /* [RUNS][m] job_run() merges all runs into run 0 */
   struct probe_work work[RUNS];
   struct probing_result *scores; /* [m] F1 of each label */
-  int *status;                   /* [m] */
+  int *status;                   /* [m] status of each label */
   struct arena arena;
 };
 
@@ -107,6 +109,7 @@ static const struct probe_entry *entries_of(const struct probing *p, int half, i
   return h->entries + h->start[atom];
 }
 
+/* Choose probes among the atoms of a run. */
 static void atoms_try(void *self, gidx run)
 {
   struct probing_job *j = self;
@@ -118,7 +121,8 @@ static void atoms_try(void *self, gidx run)
   }
 }
 
-/* F1 on the second half of one atom, with scores above a threshold. */
+/* F1 of one atom on the second half of the rows; 0 if atom is -1.  The atom fires if its code is at
+ * least the threshold. */
 static real single_score(const struct probing_job *j, idx label, idx atom, float threshold)
 {
   gidx count;
@@ -127,15 +131,17 @@ static real single_score(const struct probing_job *j, idx label, idx atom, float
   return probe_f1(&j->series, label, threshold, entries, count);
 }
 
-/* The rows of a half in which any of k atoms has a score, in the order of finding them. */
+/* The rows of a half in which at least one of k atoms has a positive code, each once, in the order
+ * of the atoms' entries. */
 struct row_scores {
   gidx count;
   idx *row;
-  float *score; /* [count][k] */
-  unsigned char *label;
+  float *score;         /* [count][k] codes */
+  unsigned char *label; /* [count] 1 if the row has the label */
 };
 
-/* position[n] is allocated as zeros. */
+/* Fill `out`.  position[row] is 0 if the row is not listed yet, otherwise 1 + its index in the
+ * list.  arena_alloc() sets all positions to 0. */
 static int rows_list(const struct probing_job *j, int half, idx label, int k,
                      const struct probe *atoms, struct arena *arena, struct row_scores *out)
 {
@@ -162,7 +168,8 @@ static int rows_list(const struct probing_job *j, int half, idx label, int k,
   return OK;
 }
 
-/* Numbers of rows of a half with a label, and of listed rows with it. */
+/* The listed rows of a half, and the numbers of its other rows, which have no code of the k
+ * atoms. */
 static struct logistic_rows logistic_rows_of(const struct probing_job *j, int half, idx label,
                                              int k, const struct row_scores *rows)
 {
@@ -177,7 +184,8 @@ static struct logistic_rows logistic_rows_of(const struct probing_job *j, int ha
                                 .others_label = labels};
 }
 
-/* *f1 <- F1 on the second half, of a regression on k atoms that is fitted on the first half. */
+/* *f1 <- F1 on the second half of the rows, of a regression on k atoms.  It is fitted on the first
+ * half. */
 static int logistic_score_find(const struct probing_job *j, idx label, int k,
                                const struct probe *atoms, struct arena *arena, real *f1)
 {
@@ -251,7 +259,7 @@ static int job_run(struct probing_job *j)
   return OK;
 }
 
-/* The means over m labels. */
+/* *out <- the means over all labels. */
 static void means_find(const struct probing_job *j, struct probing_result *out)
 {
   idx m = j->series.m;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From codes and labels of rows to how well single atoms, and small groups of atoms, predict the
- * labels (N.33).
+ * Measure how well the codes of single atoms, and of small groups of atoms, predict labels of rows
+ * (N.33).
  *
- * Floor: look.  Knows no files.  Not collective: one rank, all its threads. */
+ * Floor: look.  Knows no files.  Not collective: runs on one rank, with several threads. */
 #ifndef LOOK_PROBING_H
 #define LOOK_PROBING_H
 
@@ -11,34 +11,35 @@
 #include "model/supports.h"
 
 enum { PROBING_SIZES = 3 };
-extern const int probing_sizes[PROBING_SIZES]; /* atoms of a logistic regression: 1, 2, 5 */
+extern const int probing_sizes[PROBING_SIZES]; /* numbers of atoms of the logistic regressions */
 
-/* The positive codes of one half of the rows, by atom. */
+/* The positive codes of one half of the rows, sorted by atom, then by falling code. */
 struct probing_half {
-  gidx *start; /* [k + 1] */
+  gidx *start; /* [k + 1] where the entries of each atom begin */
   struct probe_entry *entries;
 };
 struct probing {
-  gidx n;
+  gidx n; /* rows */
   idx k;
   int threads;
   struct probing_half half[2];
   struct arena arena;
 };
 
-/* Read all codes, and sort those of each atom.  Needs 8 bytes per code.  ERR_INPUT: frames, or
- * invalid codes, which are named; ERR_MEMORY. */
+/* Read all codes, and sort the codes of each atom.  Takes 8 bytes per positive code.  ERR_INPUT:
+ * codes are of frames or invalid, or there are 2^31 rows or more.  ERR_MEMORY. */
 int probing_open(struct probing *p, const struct support_source *codes, int threads);
 void probing_close(struct probing *p);
 
-/* F1 on the second half, means over the probed labels; NaN if there are none. */
+/* Means over the probed labels of F1 on the second half of the rows; NaN if no label is probed. */
 struct probing_result {
-  idx labels;
-  real threshold; /* one atom, "score >= threshold": the main figure */
-  real fires;     /* one atom, "score > 0" */
+  idx labels;     /* number of probed labels */
+  real threshold; /* one atom, "code >= threshold": the main figure */
+  real fires;     /* one atom, "code > 0" */
+  /* Logistic regressions on the codes of probing_sizes[i] atoms. */
   real logistic[PROBING_SIZES];
 };
-/* labels[n], each at least 0; row i is probed for the label of row i + shift. */
+/* labels[n] are at least 0.  Row i is probed for the label of row i + shift.  ERR_MEMORY. */
 int probing_run(const struct probing *p, const gidx *labels, int shift,
                 struct probing_result *result);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads take runs of atoms: the scores of a few atoms in all rows are sorted, atom by atom.  For
- * the second half only the chosen atoms are computed, in a second pass. */
+ * Threads take runs of atoms.  They compute the scores of a few atoms in all rows of the first
+ * half, and sort them for each atom.  Then, for each label, the score of the chosen atom is
+ * computed in the second half. */
 #include "look/probing_scores.h"
 
 #include <math.h>
@@ -25,12 +26,12 @@ struct scoring {
   struct probe_work work[RUNS][MOST_SERIES];
   real *scores[MOST_SERIES]; /* [m] F1 of each label */
   int failed[RUNS];          /* status of each run */
-  gidx bad[RUNS];            /* an atom with a score that is not finite, -1: none */
+  gidx bad[RUNS];            /* an atom of the run with a score that is not finite; -1: none */
   struct arena arena;
 };
 
-/* Buffers of a run: a tile of weights, its scores in half of the rows, and the entries of one
- * atom. */
+/* Buffers of a run: weights of a tile of atoms, their scores in half of the rows, and the entries
+ * of one atom. */
 struct buffers {
   float *tile, *scores;
   struct probe_entry *entries;
@@ -45,7 +46,8 @@ static int buffers_alloc(const struct scoring *s, struct buffers *b)
   return arena_alloc(&b->arena, &b->entries, rows, sizeof *b->entries);
 }
 
-/* b->scores <- the products of `count` atoms with rows first .. first + rows - 1. */
+/* b->scores[rows][DETECTOR_TILE] <- the products of atoms atom .. atom + count - 1 with rows first
+ * .. first + rows - 1. */
 static void tile_score(const struct scoring *s, idx atom, idx count, gidx first, gidx rows,
                        struct buffers *b)
 {
@@ -57,7 +59,8 @@ static void tile_score(const struct scoring *s, idx atom, idx count, gidx first,
   detector_scores(s->x + first * s->p, rows, s->p, b->tile, b->scores);
 }
 
-/* b->entries <- the sorted scores of atom number j of the tile.  Returns 0 if one is not finite. */
+/* b->entries <- the sorted scores of `atom`, which is number j of the tile.  Returns 0 if a score
+ * is not finite. */
 static int entries_sort(const struct scoring *s, idx atom, idx j, gidx first, gidx rows,
                         struct buffers *b)
 {
@@ -100,7 +103,7 @@ static void run_try(void *self, gidx run)
   arena_free(&b.arena);
 }
 
-/* Evaluate one label of one series; the labels of all series are numbered together. */
+/* Set the F1 of one label of one series; 0 if no atom was chosen. */
 static void label_evaluate(struct scoring *s, int series, idx label, struct buffers *b)
 {
   const struct probe *best = &s->choices[series][label].best[0];

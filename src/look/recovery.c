@@ -5,7 +5,8 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* Count the rows of a block, which has at most a few million entries of both. */
+/* Add the rows of a block to the counts.  Its codes and truth have at most a few million entries
+ * each. */
 static int block_count(const struct recovery_task *t, gidx first, gidx n, struct supports *codes,
                        struct supports *truth, struct recovery_counts *counts)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From codes and the truth of the same rows to how well atoms find features (N.32).
+ * Measure how well atoms find the features of synthetic rows, from their codes and the truth
+ * (N.32).
  *
- * Floor: look.  Knows no files.  Not collective: one rank. */
+ * Floor: look.  Knows no files.  Not collective: runs on one rank. */
 #ifndef LOOK_RECOVERY_H
 #define LOOK_RECOVERY_H
 
@@ -13,7 +14,7 @@ struct recovery_task {
   const idx *nearest; /* [codes->k] the feature with the largest |cosine| to each atom */
 };
 
-/* ERR_INPUT says what is wrong with codes or truth. */
+/* ERR_INPUT: codes or truth are invalid, and the message says where.  ERR_MEMORY. */
 int recovery_run(const struct recovery_task *task, struct recovery *result);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks of rows are loaded and checked as in other jobs.  Rank 0 receives the lists of other ranks
- * for a batch of atoms at a time. */
+ * Each rank reads its rows in blocks, with supports_load(), which checks them.  Rank 0 receives the
+ * lists of all ranks for a batch of atoms at a time. */
 #include "look/top.h"
 
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "base/worker.h"
 #include "model/codes.h"
 
-enum { LOT_VALUES = 1 << 20 };
+enum { LOT_VALUES = 1 << 20 }; /* most rows in the lists of a batch */
 
-/* The rows of a rank.  After a failure a thread may still use it. */
+/* The rows of a rank, and what is counted in them. */
 struct share {
   const struct support_source *source;
   gidx first, n;
@@ -65,12 +65,12 @@ static int partition_run(struct share *h)
   return status;
 }
 
-/* Lists of a batch of atoms of all ranks, on rank 0. */
+/* On rank 0: the lists of all ranks for a batch of atoms. */
 struct row_batches {
   idx atoms;   /* atoms of a batch */
   gidx *row;   /* [size][atoms][r] */
-  float *code; /* the same */
-  idx *counts; /* [size] */
+  float *code; /* [size][atoms][r] */
+  idx *counts; /* [size] values from each rank */
 };
 
 static int lists_alloc(const struct comm *c, struct arena *arena, idx k, idx rows,
@@ -99,7 +99,7 @@ static int memory_check(const struct comm *c, idx k, idx rows)
   return OK;
 }
 
-/* Merge the lists of all ranks into those of rank 0.  Collective. */
+/* Merge the lists of all ranks into the lists of rank 0.  Collective. */
 static int lists_merge_all(struct comm *c, struct top_rows *t, struct row_batches *l)
 {
   for (idx a = 0; a < t->k; a += l->atoms) {
@@ -113,7 +113,7 @@ static int lists_merge_all(struct comm *c, struct top_rows *t, struct row_batche
   return OK;
 }
 
-/* Count what all ranks know of the whole.  Collective. */
+/* Set the counts and hashes of the result on every rank.  Collective. */
 static int result_count(struct comm *c, const struct share *h, struct top_result *r)
 {
   const struct support_source *s = h->source;

@@ -6,10 +6,11 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* Is a request given up before the next step is planned? */
+/* Refuse a request that is cancelled, whose deadline has passed, or that the closing server no
+ * longer computes.  Returns 1 if the request is refused, now or earlier. */
 static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
 {
-  if (r->error) return 1; /* refused earlier: no memory, or cancelled while steps had its rows */
+  if (r->error) return 1; /* refused earlier, for example while steps had its rows */
   if (r->is_cancelled)
     request_refuse(r, ERROR_CANCELLED, "cancelled");
   else if (r->steps)
@@ -21,7 +22,9 @@ static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
   return r->error != 0;
 }
 
-/* A request of a stream waits until steps have taken all tokens before its own. */
+/* A request of a stream is held until steps have taken all earlier tokens of the stream.  Then it
+ * moves to its queue.  It is refused if it is cancelled, or if an earlier request of the stream was
+ * given up. */
 static void streams_release(struct serve *s)
 {
   struct front *f = &s->front;
@@ -42,8 +45,8 @@ static void streams_release(struct serve *s)
   }
 }
 
-/* Remove requests that are given up.  If steps still have rows of a request, it stays in the queue
- * until the last of them ends. */
+/* Remove requests that are given up.  If steps still have rows of such a request, it stays in the
+ * queue until the last of these steps ends. */
 static void queue_prune(struct serve *s, struct request_queue *q)
 {
   uint64_t now = clock_ns();
@@ -74,7 +77,7 @@ static void part_add(struct serve *s, struct step *step, const struct step_part 
     p->taken += (idx)n;
 }
 
-/* Add n rows of the file; they may be in several pieces. */
+/* Add n rows of the file.  They may be in several pieces. */
 static void file_add(struct serve *s, struct step *step, gidx n)
 {
   for (struct piece *p = s->front.pieces; n > 0; p = p->next) {
@@ -101,8 +104,9 @@ static int is_watched(const struct serve *s)
   return s->front.live.first != NULL || lingers;
 }
 
-/* The queues as the plan sees them.  A bulk request that is fully taken or given up is left out;
- * one with zero rows still enters one step. */
+/* The queues from which admission_plan() plans the step.  A bulk request is left out if it is given
+ * up, or if steps have taken all its rows.  A bulk request without rows is in one step, which
+ * answers it. */
 static struct admission_queues queues_of(struct serve *s, int watched)
 {
   gidx n = 0, m = 0;

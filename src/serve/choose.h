@@ -7,8 +7,9 @@
 
 #include "serve/step.h"
 
-/* Plan step s->number; called with the lock held.  *is_there <- 0: no rows wait, or they must wait
- * for the steps in work. */
+/* Choose the parts of step s->number.  Call with the lock held.  *is_there <- 0: the step has no
+ * parts, because no request or file row waits, or because steps in work must end first.
+ * ERR_MEMORY. */
 int step_choose(struct serve *s, struct step *step, int *is_there);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The list is searched linearly: comparing names takes less time than a message. */
+ * The list is searched linearly.  Comparing all names takes less time than handling a message. */
 #include "serve/clients.h"
 
 #include <stdlib.h>
@@ -34,7 +34,8 @@ struct client *clients_known(struct clients *c, const struct net_peer *peer)
   return NULL;
 }
 
-/* A place for one more client; NULL: there is none. */
+/* Where a new client is stored: a free place, or that of the client that it replaces.  NULL: no
+ * client can be replaced. */
 static struct client *client_room(struct clients *c)
 {
   struct client *oldest = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The queue has at most FILE_PIECES pieces: those in steps, then the next ones of the same file. */
+ * The queue has at most FILE_PIECES pieces of one file, in the order of their rows. */
 #include "serve/feed.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ void feed_return(struct front *f, int is_closing, int is_late)
   struct piece *p;
   while ((p = f->pieces)) {
     int is_whole = p->done == p->n || (is_closing && p->done % ROW_BLOCK == 0);
-    if (p->taken > p->done || (!is_whole && !is_late)) break; /* a step has some of its rows */
+    if (p->taken > p->done || (!is_whole && !is_late)) break; /* some rows have no codes yet */
     if (!is_whole) p->done -= p->done % ROW_BLOCK;
     f->pieces = p->next;
     p->is_back = 1;

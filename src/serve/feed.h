@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows of files for the steps of a server.  A thread reads files, puts pieces of rows into a queue,
- * and takes them back with their codes.
+ * Rows of files for the steps of a server.  A thread reads files, and puts pieces of their rows
+ * into a queue.  Later it takes each piece back with codes.
  *
- * Floor: serve.  The queue is in struct front, under its lock. */
+ * Floor: serve.  The queue is a member of struct front, and is used with its lock held. */
 #ifndef SERVE_FEED_H
 #define SERVE_FEED_H
 
@@ -12,43 +12,46 @@
 
 /* Rows first .. first + n - 1 of a file.  Row `first` begins a sum block (4,096 rows, N.0). */
 struct piece {
-  struct piece *next; /* of the queue */
+  struct piece *next; /* next piece in the queue */
   gidx first;
-  int line;    /* line of the file in the list; 0: it is in none */
+  int line;    /* line of the file in the list of files; 0: there is no list */
   idx n;       /* rows */
   idx taken;   /* rows that steps have taken */
   idx done;    /* rows that have codes */
-  int is_back; /* it has left the queue */
+  int is_back; /* it is not in the queue */
   int is_pinned;
-  uint64_t terms; /* terms of the hash of the rows, as they were read */
-  float *x;       /* [n][p] less the mean; owned, as are all arrays */
+  uint64_t terms; /* hash terms of the rows as they were read (model/identity.h) */
+  float *x;       /* [n][p] minus the mean; owned, as are all arrays */
   idx *atoms;
   float *score, *codes;
   struct row_quality *quality;
   struct arena arena;
 };
 
-/* Allocate arrays for up to n rows, for the lane of f.  ERR_MEMORY.  Call piece_free() after a
- * failure, too. */
+/* Allocate arrays for up to n rows, and pin x for copies by the lane of f.  ERR_MEMORY.  Call
+ * piece_free() also after a failure. */
 int piece_alloc(struct piece *piece, const struct front *f, gidx n);
 void piece_free(struct piece *piece, const struct front *f);
 
-/* Put a piece with rows into the queue.  If the server is closing, it comes back at once. */
+/* Put a piece with rows into the queue.  If the server is closing, the piece comes back at once,
+ * without codes. */
 void feed_put(struct front *f, struct piece *piece);
-/* Wait until the piece is back.  All its rows have codes; if the server is closing, perhaps only
- * the first ones, up to the end of a sum block. */
+/* Wait until the piece is back.  Its first piece->done rows have codes.  These are all n rows,
+ * unless the server is closing; then they may be fewer, but whole sum blocks. */
 void feed_wait(struct front *f, struct piece *piece);
 /* Is the server closing? */
 int feed_is_closing(struct front *f);
 
-/* Main thread, with the lock held: rows that wait.  If the server is closing, only those that
- * complete the open sum block. */
+/* The number of rows that no step has taken yet.  If the server is closing, only rows are counted
+ * that complete a sum block from which steps have taken rows.  Main thread, with the lock held. */
 gidx feed_rows(const struct front *f, int is_closing);
-/* Give back the pieces whose rows all have codes.  If the server is closing, also those whose codes
- * end with a sum block; with is_late (its time is over), all of them. */
+/* Give back pieces, in the order of the queue, while all rows of the first one have codes.  If the
+ * server is closing, a piece also goes back when its codes end with a sum block.  is_late: the time
+ * for closing is over, so pieces go back with the sum blocks that are complete.  A piece with rows
+ * in a step never goes back.  Main thread, with the lock held. */
 void feed_return(struct front *f, int is_closing, int is_late);
-/* Without the lock: rows first .. first + n - 1 of the piece get their codes, from rows `at` and on
- * of the block. */
+/* Copy the results of rows at .. at + n - 1 of the block to rows first .. first + n - 1 of the
+ * piece.  The lock need not be held. */
 void piece_fill(struct piece *piece, const struct message_limits *limits,
                 const struct support_block *block, const struct row_quality *quality, gidx at,
                 gidx first, gidx n);

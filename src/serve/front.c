@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One loop: wait, receive all that came, send all that is done. */
+ * The thread repeats three things: it waits, sends all replies that are ready, and receives some
+ * messages. */
 #include "serve/front.h"
 
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #include "serve/handle.h"
 #include "serve/report.h"
 
-enum { WAIT = 100, AT_ONCE = 64 }; /* ms; messages that are received before replies are sent */
+enum { WAIT = 100, AT_ONCE = 64 }; /* ms per wait; most messages between sends of replies */
 
 static int messages_receive(struct front *f)
 {
@@ -39,8 +40,8 @@ int front_send(struct front *f, const struct net_peer *peer, void *data, size_t 
   return OK;
 }
 
-/* All replies are taken from the queue at once, so that the lock is not held while they are
- * sent. */
+/* Send all replies that are ready.  The queue is emptied at once, so that the lock is not held
+ * while replies are sent. */
 static int replies_send(struct front *f)
 {
   pthread_mutex_lock(&f->lock);
@@ -70,7 +71,7 @@ static int loop(struct front *f)
     pthread_mutex_unlock(&f->lock);
     if (is_over) return OK;
     TRY(net_wait(f->net, f->wake, WAIT));
-    if (read(f->wake, &ignored, sizeof ignored) < 0) ignored = 0; /* nobody woke it */
+    if (read(f->wake, &ignored, sizeof ignored) < 0) ignored = 0; /* no thread woke this one */
     TRY(replies_send(f));
     TRY(messages_receive(f));
   }
@@ -91,7 +92,7 @@ static int thread_run(void *argument)
 static void front_wake(const struct front *f)
 {
   const uint64_t one = 1;
-  if (write(f->wake, &one, sizeof one) < 0) return; /* it is awake */
+  if (write(f->wake, &one, sizeof one) < 0) return; /* the count is full: the thread will wake */
 }
 
 int front_open(struct front *f)

@@ -2,8 +2,8 @@
  * The thread that owns the sockets.  It checks messages, queues requests, and sends replies.
  *
  * Floor: serve.  The main thread takes requests from the queues and gives them back when they are
- * done.  Shared fields are under the lock.  After a bad message its client gets the reason, and
- * other clients notice nothing. */
+ * done.  Shared fields are used with the lock held.  If a message is bad, only its client is told,
+ * with the reason. */
 #ifndef SERVE_FRONT_H
 #define SERVE_FRONT_H
 
@@ -15,12 +15,12 @@
 
 struct piece; /* feed.h */
 
-/* Counts for the status, which also reports the queues.  The main thread adds to them. */
+/* Counts that the status reports.  Several threads add to them, with the lock held. */
 struct serve_counts {
-  gidx steps, live_rows, bulk_rows, file_rows; /* steps done, and their rows */
-  gidx live, bulk;                             /* requests that were answered with results */
-  gidx refused[ERROR_CANCELLED + 1];           /* by code */
-  gidx lost;                                   /* replies to clients that do not read */
+  gidx steps, live_rows, bulk_rows, file_rows; /* steps that have ended, and their rows */
+  gidx live, bulk;                             /* requests that got results */
+  gidx refused[ERROR_CANCELLED + 1];           /* refused requests, by error code */
+  gidx lost;                                   /* replies to clients that are gone or do not read */
   gidx files, files_done, files_failed;        /* files of the backlog: all, complete, failed */
 };
 
@@ -31,56 +31,58 @@ struct lane; /* encode/lane.h */
 struct front {
   /* Set by the caller. */
   struct message_limits limits;
-  int credit;       /* most requests of one client that wait */
-  gidx queue_bytes; /* most bytes of requests that wait */
-  /* Most bytes of replies to one client that it has not taken, those to come included. */
+  /* The largest number of requests of one client that wait, plus replies that it has not taken. */
+  int credit;
+  gidx queue_bytes; /* most bytes of requests that wait; one request is always accepted */
+  /* The most bytes of replies that one client has not taken, plus those of its waiting requests. */
   gidx unread_bytes;
-  char hello[1024]; /* JSON that a client is told first */
+  char hello[1024]; /* JSON for the reply to hello */
   struct net_options net_options;
-  struct lane *lane; /* computes rows; used to allocate pieces */
+  struct lane *lane; /* computes rows; pieces are pinned for it */
   /* Shared, under the lock. */
   pthread_mutex_t lock;
-  pthread_cond_t changed;  /* a request or a piece of a file came */
+  pthread_cond_t changed;  /* a request, a cancellation or a piece came, or the thread ended */
   pthread_cond_t returned; /* a piece was given back */
-  struct piece *pieces;    /* in order of their rows; borrowed */
+  struct piece *pieces;    /* queue of pieces, in the order of their rows; borrowed */
   struct request_queue live, bulk, done;
-  struct request_queue held; /* they wait for others of their streams; in no other queue */
+  struct request_queue held; /* requests that wait for earlier requests of their streams */
   struct streams streams;
-  gidx bytes;         /* of requests without a reply */
+  gidx bytes;         /* bytes of requests without a reply */
   int is_closing;     /* new requests are refused */
   int is_over;        /* the thread ends after it has sent `done` */
-  uint64_t live_seen; /* ns: when the last live request came; 0: none has */
+  uint64_t live_seen; /* ns: when the last live request came; 0: none came */
   struct serve_counts counts;
   uint64_t latencies[LATENCIES]; /* ns from arrival to reply of the last live requests */
-  gidx n_latencies;
-  int failed; /* the thread has ended with this status */
-  /* Used by the thread alone. */
+  gidx n_latencies;              /* of all live requests that got results */
+  int failed;                    /* the thread has ended with this status */
+  /* Used by the thread only. */
   struct net *net;
   struct clients clients;
-  gidx owed; /* bytes that replies to come will have */
+  gidx owed; /* bytes of the replies to all requests that wait */
   struct worker worker;
-  int wake; /* eventfd */
-  uint64_t begun;
+  int wake;       /* eventfd that wakes the thread */
+  uint64_t begun; /* ns: when front_open() was called */
 };
 
-/* Accept clients.  ERR_CREATE. */
+/* Begin to accept clients, and start the thread.  ERR_CREATE, ERR_MEMORY. */
 int front_open(struct front *f);
-/* Send the replies that are ready, and end the thread. */
+/* Send the replies that are ready, and end the thread.  Returns its status. */
 int front_close(struct front *f);
 void front_free(struct front *f);
 
-/* The status of the thread.  It fails if no client can reach the server any more. */
+/* OK while the thread runs.  Otherwise the error that ended it: no client can reach the server any
+ * more. */
 int front_check(struct front *f);
-/* Wait for a request, at most `milliseconds`.  Returns the same status. */
+/* Wait at most `milliseconds` for a request or a piece.  Returns front_check(). */
 int front_wait(struct front *f, int milliseconds);
 
-/* Send a reply, data[bytes] from malloc().  It counts in `unread` until the client takes it.
- * Called by the thread. */
+/* Send a reply, data[bytes] from malloc(), which net_send() frees.  It counts in `unread` until the
+ * transport has sent or lost it; NULL: nowhere.  Called by the thread. */
 int front_send(struct front *f, const struct net_peer *peer, void *data, size_t bytes,
                struct unread *unread);
 
-/* Hand over requests that are done, and in no queue, to be answered.  step: the step that had their
- * last rows. */
+/* Move all requests from done[0] to the queue of requests that the thread answers.  step: the step
+ * that had their last rows. */
 void front_answer(struct front *f, struct request_queue *done, uint64_t step);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each kind of message has a function.  Fields shared with the main thread are under the lock. */
+ * known_handle() has a case for each kind of message.  The lock is held for fields that other
+ * threads use. */
 #include "serve/handle.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 static const char closing_text[] = "the server is about to end";
 
-/* Send a reply to a message without rows.  Without memory the reply is lost. */
+/* Send a reply that has no results of rows.  If there is no memory, no reply is sent. */
 static int reply_send(struct front *f, const struct net_peer *peer, const struct header *h,
                       const void *content, size_t bytes)
 {
@@ -43,7 +44,8 @@ static int status_send(struct front *f, const struct net_peer *peer, const struc
   return status;
 }
 
-/* Give up the request that the message names. */
+/* Mark the request that the message names, if it is in a queue.  The main thread then gives it
+ * up. */
 static int cancel(struct front *f, const struct net_peer *peer, const struct header *h)
 {
   struct header reply = *h;
@@ -78,7 +80,8 @@ static int watch(struct front *f, struct client *client, const struct header *h,
   return reply_send(f, &client->peer, &reply, NULL, 0);
 }
 
-/* Read the rows of a message; or its tokens, with memory for the rows that will be made of them. */
+/* *rows <- the rows of a message.  If it has tokens: *tokens <- the tokens, and *rows <- memory for
+ * the rows that the mixer makes from them.  The caller owns both, also after a failure. */
 static int rows_read(const struct message_limits *m, const struct header *h,
                      const unsigned char *data, float **rows, float **tokens)
 {
@@ -114,19 +117,19 @@ static int request_read(const struct message_limits *m, const struct client *cli
   return status ? status : ERR_MEMORY;
 }
 
-/* Would this reply exceed the memory for replies that one client, or all clients, have not
- * taken? */
+/* Would this reply exceed a limit: of the bytes of replies that this client has not taken, or that
+ * all clients have not taken? */
 static int is_unread(const struct front *f, const struct client *client, gidx reply)
 {
-  enum { CLIENTS = 4 }; /* all clients may have so many times the bytes of one */
+  enum { CLIENTS = 4 }; /* limit of all clients together, in limits of one client */
   gidx own = client->owed + unread_bytes(client->unread);
   gidx all = f->owed + unread_bytes(f->clients.unread);
-  if (own == 0) return 0; /* the first reply is never refused */
+  if (own == 0) return 0; /* one reply per client is always allowed */
   return own + reply > f->unread_bytes || all + reply > CLIENTS * f->unread_bytes;
 }
 
-/* Why the server cannot take a request with so many bytes, and so many of its reply; NULL: it
- * can. */
+/* NULL: the server can accept a request of `bytes` bytes whose reply has `reply` bytes.  Otherwise
+ * the reason why not; *code <- the error code. */
 static const char *refusal(struct front *f, const struct client *client, gidx bytes, gidx reply,
                            enum error_code *code)
 {
@@ -142,8 +145,8 @@ static const char *refusal(struct front *f, const struct client *client, gidx by
   return is_full ? "too many rows wait: try again later" : NULL;
 }
 
-/* Queue a request.  *code <- 0: it waits.  Otherwise *why says why not: the server has begun to
- * close since refusal() was asked, or the request does not continue its stream. */
+/* Queue a request.  *code <- 0: it is queued.  Otherwise *code and *why tell the error: the server
+ * began to close after the call of refusal(), or stream_accept() refused the request. */
 static void request_add(struct front *f, struct request *r, enum error_code *code, const char **why)
 {
   int live = r->header.class == CLASS_LIVE;
@@ -160,7 +163,7 @@ static void request_add(struct front *f, struct request *r, enum error_code *cod
   pthread_mutex_unlock(&f->lock);
 }
 
-/* A request without tokens ends its stream. */
+/* A mixer request without tokens: the client ends the stream. */
 static int stream_close(struct front *f, const struct net_peer *peer, const struct header *h)
 {
   struct header reply = *h;

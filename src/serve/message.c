@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The header has fixed fields, so there is no parser: each field is compared with its limits. */
+ * A header has fixed fields, which are copied, then compared with their limits. */
 #include "serve/message.h"
 
 #include <float.h>
@@ -110,7 +110,7 @@ int row_check(const float *x, gidx row, idx p)
   return OK;
 }
 
-/* The values are copied first, because a message may be unaligned. */
+/* x <- values of 16 bits, widened.  They are copied first, because a message may be unaligned. */
 static int halves_widen(const struct header *h, const unsigned char *data, float *x)
 {
   gidx count = (gidx)h->rows * h->columns;

@@ -25,7 +25,7 @@ enum row_type { ROW_F32 = 1, ROW_F16 = 2, ROW_BF16 = 3 };
 enum request_class { CLASS_LIVE = 0, CLASS_BULK = 1 };
 enum message_flag { FLAG_SCORES = 1, FLAG_WATCHED = 2 };
 
-/* Codes of an error reply, in the field `flags`; the text of the error follows the header. */
+/* The field `flags` of an error reply.  The text of the error follows the header. */
 enum error_code { ERROR_BAD = 1, ERROR_BUSY, ERROR_LATE, ERROR_CLOSING, ERROR_CANCELLED };
 
 enum { MAX_WATCHED = 4096 };
@@ -37,26 +37,29 @@ struct header {
   uint32_t rows, columns;
   uint8_t type, class;
   uint16_t flags;
-  uint32_t top;      /* most entries of a row; 0: all */
+  uint32_t top;      /* most entries per row of the reply; 0: all */
   uint64_t deadline; /* request: ns after arrival, 0: none; reply: ns from arrival to reply */
-  uint64_t step;     /* reply to encode: the step that had its last row; mixer: the stream */
-  uint64_t bytes;    /* after the header */
+  /* Encode and mixer.  Reply: the step that had its last row.  Request for the mixer: the number
+   * that the client chose for the stream. */
+  uint64_t step;
+  uint64_t bytes;    /* bytes after the header */
   uint64_t position; /* mixer: position of its first token in the stream */
 };
 
-/* What a server takes; text of --help. */
+/* Sizes of the server's dictionary, and limits of its requests. */
 struct message_limits {
-  idx k, p, s, d;
-  gidx live_rows, bulk_rows;
-  int has_codes;
-  const struct gated_delta *mixer; /* makes rows of tokens; NULL: none; borrowed */
+  idx k, p, s, d;                  /* atoms, columns, most atoms of a row, vectors of an atom */
+  gidx live_rows, bulk_rows;       /* most rows of a request */
+  int has_codes;                   /* replies have codes */
+  const struct gated_delta *mixer; /* makes rows from tokens; NULL: none; borrowed */
 };
 
-/* How many numbers a token has: its channels, the logarithms of its decays, and beta. */
+/* How many numbers a token has: its channels, and for each head the logarithms of its decays and
+ * beta. */
 gidx token_numbers(const struct gated_delta *m);
 
 /* *h <- the header of the message data[bytes].  ERR_INPUT says what is wrong; *h then has the
- * fields that could be read, and zeros otherwise. */
+ * fields as they were sent, or zeros if the message is shorter than a header. */
 int message_parse(const unsigned char *data, size_t bytes, const struct message_limits *limits,
                   struct header *h);
 
@@ -65,18 +68,20 @@ int message_parse(const unsigned char *data, size_t bytes, const struct message_
 int message_rows(const struct header *h, const unsigned char *data, float *x);
 
 /* tokens <- the arrays of a mixer request, one after another: x[rows][channels], g[rows][heads *
- * decays], beta[rows][heads].  ERR_INPUT names a value that is out of range. */
+ * decays], beta[rows][heads].  ERR_INPUT names a value that is out of range or not finite. */
 int message_tokens(const struct header *h, const unsigned char *data, const struct gated_delta *m,
                    float *tokens);
-/* ERR_INPUT: a value of the row x[p] is not finite, or its norm is above LANE_NORM.  row: its
- * number, for the message. */
+/* ERR_INPUT: a value of x[p] is not finite, or the norm of x is above LANE_NORM.  row: the number
+ * of the row, for the message. */
 int row_check(const float *x, gidx row, idx p);
 
-/* atoms[rows] <- the atoms of a watch request, ascending.  ERR_INPUT. */
+/* atoms[rows] <- the atoms of a watch request.  ERR_INPUT: an atom is not in 0 .. k - 1, or the
+ * atoms do not ascend. */
 int message_atoms(const struct header *h, const unsigned char *data, idx k, idx *atoms);
 
-/* Make a message with malloc(): this header, with magic, version and bytes filled in, then `bytes`
- * of content, which are copied unless content is NULL.  NULL: there is no memory. */
+/* Make a message with malloc(): this header, then `bytes` bytes, which are copied from content
+ * unless that is NULL.  The members magic, version and bytes of the header are filled in.  Returns
+ * NULL if there is no memory. */
 unsigned char *message_make(const struct header *h, const void *content, size_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A call has at most one piece of each stream.  Further pieces of a stream wait for the next
- * call. */
+ * A call of the mixer has at most one piece of each stream, because a step has at most one request
+ * of each stream (choose.c).  Tokens that do not fit into a call are in the next one. */
 #include "serve/mixing.h"
 
 #include <string.h>
@@ -94,7 +94,7 @@ void mixing_close(struct mixing *m)
   arena_free(&m->arena);
 }
 
-/* Copy the numbers of piece i, `width` for each token, from an array of its request to a buffer. */
+/* Copy the tokens of piece i from an array of its request, [tokens][width], to a buffer. */
 static void numbers_copy(const struct mixing *m, idx i, const float *from, gidx width,
                          struct buffer *to)
 {
@@ -120,7 +120,7 @@ static int tokens_put(struct mixing *m)
   return device_put(&m->device, &m->beta, 0, tokens * net->heads * 4);
 }
 
-/* Copy the computed rows to their requests. */
+/* Copy the computed rows to their requests, and check them. */
 static void rows_take(struct mixing *m)
 {
   idx p = m->source->net.heads * m->source->net.dv;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A broadcast tells the ranks each call.  Rows are sent, and results gathered, in the order of
- * ranks.  Every call ends with an agreement on its status. */
+ * Rank 0 broadcasts each call.  The ranks have consecutive rows of a step, in the order of ranks.
+ * After each call of their lanes, all ranks agree on the status. */
 #include "serve/ranks.h"
 
 #include <string.h>
@@ -19,8 +19,8 @@ static int is_alone(const struct ranks *r)
   return r->c->size == 1;
 }
 
-/* The number of rows of this rank, if a step has n rows.  r->counts[] <- the rows of each rank,
- * times `unit`. */
+/* Returns the number of rows of this rank, if a step has n rows.  r->counts[] <- the number of rows
+ * of each rank, times `unit`. */
 static idx part_find(struct ranks *r, gidx n, idx unit)
 {
   gidx first, count, own = 0;
@@ -65,7 +65,8 @@ int ranks_close(struct ranks *r)
   return is_alone(r) ? OK : comm_unite(r->c, &r->alone);
 }
 
-/* Send the rows of a step from rank 0.  Rank 0's own rows are the first, and stay in place. */
+/* Send the rows of a step from rank 0 to all ranks, and copy them to the devices.  Rank 0 computes
+ * the first rows, which stay in place. */
 static int put_run(struct ranks *r, int slot, idx n)
 {
   idx own = part_find(r, n, r->p), mine = r->counts[0];
@@ -80,7 +81,7 @@ static int put_run(struct ranks *r, int slot, idx n)
   return comm_agree(r->c, own ? lane_put(r->lane, slot, 0, own) : OK);
 }
 
-/* Gather the results on rank 0; *out <- all results, there. */
+/* Gather the results of n rows on rank 0.  *out <- these results; only rank 0 may read them. */
 static int results_gather(struct ranks *r, const struct support_block *mine, gidx n,
                           struct support_block *out)
 {
@@ -102,8 +103,8 @@ static int results_gather(struct ranks *r, const struct support_block *mine, gid
   return OK;
 }
 
-/* A rank without rows of a block cannot know that the block has ended.  Another rank has rows of
- * it, and knows. */
+/* If a rank has no rows of a block, its lane does not tell that the block ends.  Another rank has
+ * such rows, and its lane does. */
 static int advance_run(struct ranks *r, struct support_block *out)
 {
   struct support_block mine;
@@ -180,7 +181,7 @@ int ranks_run(struct ranks *r, idx n, struct support_block *out)
   if (is_alone(r)) return lane_run(r->lane, n, out);
   TRY(ranks_pass(r, 0, n));
   do {
-    TRY(ranks_pass(r, 0, 0)); /* of the other block, which has no rows */
+    TRY(ranks_pass(r, 0, 0)); /* a pass of the other block, which has no rows */
     TRY(ranks_advance(r, out));
     if (!out->n) TRY(ranks_pass(r, 0, 0));
   } while (!out->n);

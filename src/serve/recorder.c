@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tables grow by doubling.  If there is no room for a whole step, none of it is recorded. */
+ * The capacity of a table is doubled when it is full.  If there is no room for a whole step, no
+ * part of the step is recorded. */
 #include "serve/recorder.h"
 
 #include <stdlib.h>
@@ -17,8 +18,8 @@ static gidx bytes_of(const struct recorder *r)
          r->row_capacity * r->p * (gidx)sizeof(float);
 }
 
-/* Grow *(T **)array to at least count items, within the limit of all tables; 0: there is no
- * memory. */
+/* Grow *(T **)array to at least count items.  Returns 0 if there is no memory, or if all tables
+ * would exceed the limit. */
 static int grow(const struct recorder *r, void *array, gidx *capacity, gidx count, size_t size)
 {
   enum { LEAST = 256 };
@@ -35,7 +36,7 @@ static int grow(const struct recorder *r, void *array, gidx *capacity, gidx coun
   return 1;
 }
 
-/* The ledger ends with the step before this one, whose number is n. */
+/* Step n has no room: the ledger ends with the step before it. */
 static void give_up(struct recorder *r, struct recorded_step *step, gidx n)
 {
   r->is_full = 1;
@@ -46,7 +47,7 @@ static void give_up(struct recorder *r, struct recorded_step *step, gidx n)
   step->is_on = 0;
 }
 
-/* A new line of a table; NULL: there is no memory. */
+/* Returns a new line of a table, or NULL if grow() failed. */
 static gidx *line_add(const struct recorder *r, struct ledger_table *t, int columns)
 {
   size_t size = (size_t)columns * sizeof *t->values;
@@ -59,7 +60,7 @@ static gidx time_of(const struct recorder *r, uint64_t ns)
   return (gidx)(ns - r->begun);
 }
 
-/* Record a request when it is first seen.  0: there is no memory. */
+/* Record a request that step n is the first to find in a queue.  Returns 0 if grow() failed. */
 static int request_see(struct recorder *r, gidx n, struct request *request)
 {
   gidx rows = request->header.rows;
@@ -86,7 +87,7 @@ static int request_see(struct recorder *r, gidx n, struct request *request)
 void recorder_begin(struct recorder *r, struct recorded_step *step, gidx n,
                     const struct request_queue *live, const struct request_queue *bulk)
 {
-  enum { IN_WORK = 8 }; /* spare lines, so that steps in work have room when they end */
+  enum { IN_WORK = 8 }; /* spare lines: steps in work need them when they end */
   const struct request_queue *queues[] = {live, bulk};
   struct ledger_table *steps = &r->ledger.steps;
   *step = (struct recorded_step){.is_on = r->is_on && !r->is_full,

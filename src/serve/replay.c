@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A step has the rows of its requests in the order in which they were admitted.  Rows of files are
- * left out, since no row depends on others. */
+ * left out.  This changes no result, because the results of a row do not depend on other rows. */
 #include "serve/replay.h"
 
 #include <stdlib.h>
@@ -17,8 +17,8 @@ struct replay {
   struct ranks ranks;
   struct worker worker;
   gidx *first;     /* [requests + 1] the first row of each request in the source */
-  uint64_t *terms; /* [requests] */
-  gidx part;       /* the next part */
+  uint64_t *terms; /* [requests] hash terms of the results so far */
+  gidx part;       /* the next line of ledger->parts */
   struct arena arena;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counts are read under the lock.  Percentiles are of the latencies of the last live requests. */
+ * Counts that threads share are read with the lock held.  Latencies are those of the last LATENCIES
+ * live requests. */
 #include "serve/report.h"
 
 #include <stdio.h>
@@ -31,14 +32,14 @@ static int latency_order(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* The percentile of n ascending latencies, in ms; part: in 0 .. 1. */
+/* A percentile of n ascending latencies, in ms; NaN if n is 0.  part: the percentile / 100. */
 static real percentile(const uint64_t *sorted, gidx n, real part)
 {
   if (!n) return nan_canonical();
   return (real)sorted[(gidx)(part * (real)(n - 1))] / 1e6;
 }
 
-/* A copy of the shared fields, taken at one time. */
+/* A copy of shared fields, all from the same moment. */
 struct snapshot {
   struct serve_counts counts;
   gidx live, live_rows, bulk, bulk_rows, bytes, n;

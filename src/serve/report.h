@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The status report of a server.
  *
- * Floor: serve.  Used by the thread of the sockets. */
+ * Floor: serve.  Used by the thread of the sockets; after it has ended, by the main thread. */
 #ifndef SERVE_REPORT_H
 #define SERVE_REPORT_H
 
@@ -12,7 +12,7 @@
 int front_status(struct front *f, char **text, size_t *bytes);
 /* Add the entries of the report to an open JSON object. */
 void front_json(struct front *f, struct json *j);
-/* Count a request that was answered. */
+/* Count a request that is answered, with results or with an error. */
 void front_count(struct front *f, const struct request *r);
 
 #endif

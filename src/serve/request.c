@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reply is written in place, row by row: counts, atoms, codes, then scores. */
+ * A reply has an array of counts, then of atoms, codes and scores.  The results of a row are
+ * written to their places in these arrays. */
 #include "serve/request.h"
 
 #include <stdarg.h>
@@ -63,7 +64,7 @@ gidx reply_bytes(const struct header *h, idx n_watched, const struct message_lim
   return HEADER_BYTES + 4 * (n + entries * arrays);
 }
 
-/* Where the arrays of a reply begin. */
+/* The arrays of a reply. */
 struct arrays {
   idx *count, *atom;
   float *code, *score;

@@ -14,7 +14,7 @@
 #include "serve/report.h"
 #include "serve/step.h"
 
-enum { TRIES = 5, WAIT = 50 }; /* steps that are timed for a median; ms between looks at stops */
+enum { TRIES = 5, WAIT = 50 }; /* steps that are timed; most ms between checks of stops when idle */
 
 static int time_order(const void *a, const void *b)
 {
@@ -22,18 +22,18 @@ static int time_order(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* *ms <- the median time of steps of a piece. */
+/* *ms <- the median time of TRIES steps with the rows of a piece. */
 static int steps_time(struct serve *s, struct piece *piece, real *ms)
 {
   uint64_t times[TRIES];
-  for (int i = -1; i < TRIES; i++) /* the first one is not counted: threads begin there */
+  for (int i = -1; i < TRIES; i++) /* the first time is not used: threads start in it */
     TRY(step_time(s, piece, &times[i < 0 ? 0 : i]));
   qsort(times, TRIES, sizeof *times, time_order);
   *ms = (real)times[TRIES / 2] / 1e6;
   return OK;
 }
 
-/* *ms <- how long steps of n rows take. */
+/* *ms <- the median time of steps of n random rows. */
 static int steps_measure(struct serve *s, gidx n, real *ms)
 {
   idx p = s->task->encode->rows->p;
@@ -45,8 +45,9 @@ static int steps_measure(struct serve *s, gidx n, real *ms)
   return status;
 }
 
-/* The most rows, q to M, of a step that takes target_ms at most (L.7 of doc/live.md).  few, many:
- * measured ms of steps of q and of M rows; a step takes base + row * rows. */
+/* The largest number of rows of a step that takes at most target_ms (L.7 of doc/live.md), within q
+ * and M.  few, many: the measured ms of steps of q and of M rows.  A step of n rows takes
+ * base + row * n. */
 static gidx target_rows(const struct serve *s, real few, real many)
 {
   gidx q = s->knobs.quantum, m = s->knobs.step_rows;
@@ -63,7 +64,7 @@ static int target_find(struct serve *s)
   if (k->target) return OK;
   k->target = m;
   if (k->policy != ADMISSION_DYNAMIC || q == m) return OK;
-  k->target = q; /* the least target; it stays if steps of q rows are too long already */
+  k->target = q; /* the least target; it stays if steps of q rows take too long */
   int status = steps_measure(s, q, &few);
   if (!status && few < aim) {
     status = steps_measure(s, m, &many);
@@ -80,7 +81,7 @@ static int target_find(struct serve *s)
   return OK;
 }
 
-/* f->hello <- JSON that a client is told first. */
+/* f->hello <- JSON for the reply to hello. */
 static int hello_write(struct serve *s)
 {
   struct front *f = &s->front;
@@ -112,12 +113,12 @@ static int hello_write(struct serve *s)
 
 /* Limits of messages (net.h).
  *
- * message_bytes: four times the longest valid message, and at least 64 MiB.  A message that is only
- * a little too long is received, so that its client can be told.
- * requests: as many of the longest valid messages as 64 MiB hold, 1 to 16.
+ * message_bytes: four times the longest valid message, and at least 64 MiB.  So a message that is a
+ * little too long is received, and the server can tell the client.
+ * requests: the number of the longest valid messages that fit into 64 MiB, but 1 to 16.
  * replies: for each request of the credit its reply and one refusal of another request.  Replies to
- * cancel and status requests are short and have no other limit than SHORT_REPLIES.  A client may
- * send many of these requests before it reads. */
+ * cancel and status requests are short; SHORT_REPLIES is for them, because a client may send many
+ * of these requests before it reads. */
 static struct net_options net_options_of(const struct serve_task *t)
 {
   const gidx room = (gidx)64 << 20;
@@ -159,8 +160,8 @@ static int front_begin(struct serve *s)
   return front_open(f);
 }
 
-/* If the server was asked to stop: accept no more requests, and refuse bulk requests that have not
- * begun.  Other requests that wait get drain_seconds. */
+/* If the server is asked to stop: accept no more requests.  From now on step_choose() refuses bulk
+ * requests of which no step has rows.  Other waiting requests have drain_seconds. */
 static void closing_begin(struct serve *s)
 {
   const struct stops *stops = &s->task->stops;
@@ -201,8 +202,8 @@ static int files_begin(struct serve *s)
   return worker_start(&s->files, files_run, s);
 }
 
-/* Wait for the thread of files: it publishes the rows that have codes.  Meanwhile the thread of the
- * sockets refuses requests, because the server is closing. */
+/* Wait for the thread of files, which publishes the rows that have codes.  Meanwhile the thread of
+ * the sockets refuses requests, because the server is closing. */
 static int files_end(struct serve *s)
 {
   if (!s->task->files.run) return OK;
@@ -231,7 +232,7 @@ static void record_begin(struct serve *s)
                                   .ledger = {.knobs = s->knobs}};
 }
 
-/* Rank 0: until asked to stop. */
+/* Rank 0: open everything, serve until asked to stop, and close. */
 static int serve_all(struct serve *s)
 {
   const struct serve_task *task = s->task;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests are chosen with the lock held.  Rows and results are copied without it: by the copier
- * thread, if the lane can compute at the same time.  lane.h explains the lane and its slots. */
+ * Requests are chosen with the lock held.  Rows and results are copied without it.  If there is one
+ * rank, the copier thread copies them while the lane computes other steps.  encode/lane.h explains
+ * the lane and its slots. */
 #include "serve/step.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "base/team.h"
 #include "serve/choose.h"
 
-enum { COPY_ROWS = 1024 }; /* rows of one task of a thread */
+enum { COPY_ROWS = 1024 }; /* rows that a thread copies in one task */
 
 /* Rows of one step that threads copy into the lane, or results that they copy out of it. */
 struct copying {
@@ -20,14 +21,15 @@ struct copying {
   const struct support_block *results;
 };
 
-/* Does a GPU read these rows directly from the file's buffer? */
+/* Does a GPU read these rows directly from the piece? */
 static int is_direct(const struct serve *s, const struct step_part *part)
 {
   return part->piece && ranks_take_rows(&s->ranks);
 }
 
-/* A task of spare_run().  Copy rows i * COPY_ROWS .. of the step to the slot, and subtract the mean
- * from rows of requests; the file's rows are centered already. */
+/* A task of spare_run().  Copy up to COPY_ROWS rows of the step, from row i * COPY_ROWS on, to its
+ * slot.  Rows that a GPU reads directly are not copied.  Rows of requests are centered here; those
+ * of pieces are already centered. */
 static void rows_copy(void *self, gidx i)
 {
   const struct copying *c = self;
@@ -44,8 +46,7 @@ static void rows_copy(void *self, gidx i)
   }
 }
 
-/* Send the rows of the step to the device: runs of rows in the slot, and rows that are read
- * directly. */
+/* Copy the rows of the step to the GPU, in order: from the slot, or directly from pieces. */
 static int step_put(struct serve *s, const struct step *step)
 {
   struct lane *lane = s->ranks.lane;
@@ -60,7 +61,8 @@ static int step_put(struct serve *s, const struct step *step)
   return lane_put(lane, step->slot, put, step->rows - put);
 }
 
-/* Allocate replies, and copy rows.  A request whose reply cannot be allocated is refused. */
+/* Allocate replies, and copy the rows of the step to the device.  A request is refused if its reply
+ * cannot be allocated. */
 static int step_gather(struct serve *s, struct step *step)
 {
   struct copying c = {s, step, NULL};
@@ -77,6 +79,7 @@ static int step_gather(struct serve *s, struct step *step)
                                     : ranks_put(&s->ranks, step->slot, (idx)step->rows);
 }
 
+/* A task of spare_run().  Copy results to pieces, for the same rows as in rows_copy(). */
 static void results_copy(void *self, gidx i)
 {
   const struct copying *c = self;
@@ -91,7 +94,7 @@ static void results_copy(void *self, gidx i)
   }
 }
 
-/* Copy results to the requests and pieces that have rows in the step. */
+/* Copy the results of the step to its requests and pieces.  Requests that were refused get none. */
 static void step_fill(struct serve *s, const struct step *step, const struct support_block *block)
 {
   struct copying c = {s, step, block};
@@ -107,8 +110,8 @@ static void step_fill(struct serve *s, const struct step *step, const struct sup
   if (has_piece) spare_run(ceil_div(step->rows, COPY_ROWS), results_copy, &c);
 }
 
-/* Remove bulk requests that have all results, or are given up, from their queue.  Call with the
- * lock held. */
+/* Move bulk requests from their queue to s->finished if they have all results, or are given up.
+ * Requests with rows in steps in work stay.  Call with the lock held. */
 static void bulk_finish(struct serve *s)
 {
   struct request_queue *q = &s->front.bulk;
@@ -136,12 +139,12 @@ static void parts_count(struct serve *s, const struct step *step)
   c->file_rows += files;
 }
 
-/* Answer finished requests. `number`: the step that finished them. `gone`: the first step whose
- * plan does not have them. */
+/* Answer the requests of s->finished.  number: the step that finished them.  gone: the first step
+ * that is planned without them. */
 static void answer(struct serve *s, gidx number, gidx gone)
 {
   for (struct request *r = s->finished.first; r; r = r->next)
-    recorder_gone(&s->recorder, gone, r); /* if it is not recorded yet */
+    recorder_gone(&s->recorder, gone, r); /* no effect if queue_prune() has recorded it */
   if (s->finished.first) front_answer(&s->front, &s->finished, (uint64_t)number);
 }
 
@@ -150,7 +153,7 @@ static void pieces_return(struct serve *s)
   feed_return(&s->front, s->is_closing, s->is_closing && clock_ns() > s->closes);
 }
 
-/* End a step whose results are copied: its live requests are done, and so are bulk requests that
+/* End a step whose results are copied.  Answer its live requests, and the bulk requests that now
  * have all results. */
 static void step_end(struct serve *s, struct step *step)
 {
@@ -169,15 +172,15 @@ static void step_end(struct serve *s, struct step *step)
 static int slot_find(const struct serve *s)
 {
   int used[LANE_SLOTS] = {0};
-  for (int i = s->results.n > 0; i < s->in_work; i++) /* the slot of a step that ends is free */
+  for (int i = s->results.n > 0; i < s->in_work; i++) /* a step that ends has left its slot */
     used[s->steps[(s->oldest + i) % MAX_STEPS].slot] = 1;
   int slot = 0;
   while (slot < LANE_SLOTS - 1 && used[slot]) slot++;
   return slot;
 }
 
-/* Compute the rows of tokens, in the order of steps.  If that fails for a request, it is given up,
- * with all later requests of its stream. */
+/* Compute the rows of requests that sent tokens.  A request with a row that fails row_check() is
+ * given up, with all later requests of its stream. */
 static int tokens_mix(struct serve *s, const struct step *step)
 {
   if (!s->mixing.source) return OK;
@@ -196,8 +199,8 @@ static int tokens_mix(struct serve *s, const struct step *step)
   return OK;
 }
 
-/* *step <- a new step whose rows must still be copied; NULL: there is none.  A step without rows is
- * finished here. */
+/* *step <- a new step whose rows must still be copied; NULL: there is none.  *is_there as for
+ * step_choose().  A step without rows is finished here, and *step is NULL. */
 static int step_begin(struct serve *s, struct step **step, int *is_there)
 {
   struct step *new = &s->steps[(s->oldest + s->in_work) % MAX_STEPS];
@@ -208,7 +211,7 @@ static int step_begin(struct serve *s, struct step **step, int *is_there)
   if (s->is_closing) pieces_return(s);
   pthread_mutex_unlock(&s->front.lock);
   TRY(status);
-  answer(s, s->number, s->number); /* requests that were given up */
+  answer(s, s->number, s->number); /* requests that step_choose() gave up */
   if (!*is_there) return OK;
   TRY(tokens_mix(s, new));
   new->slot = slot_find(s);
@@ -224,7 +227,7 @@ static int step_begin(struct serve *s, struct step **step, int *is_there)
   return OK;
 }
 
-/* The function that the copier thread runs. */
+/* Copy the results of s->filled, and the rows of s->gathered.  The copier thread runs this. */
 static int copy_run(void *serve)
 {
   struct serve *s = serve;
@@ -232,8 +235,8 @@ static int copy_run(void *serve)
   return s->gathered ? step_gather(s, s->gathered) : OK;
 }
 
-/* One pass of the lane, which starts step `begun` unless it is NULL.  Meanwhile the copier copies
- * rows and results. */
+/* One pass of the lane, which starts step `begun` unless it is NULL.  Meanwhile the copier runs
+ * copy_run().  With several ranks this thread runs it before the pass. */
 static int pass_run(struct serve *s, const struct step *begun)
 {
   int copies = s->filled || s->gathered;
@@ -247,8 +250,8 @@ static int pass_run(struct serve *s, const struct step *begun)
   return status ? status : copied;
 }
 
-/* *ended <- the oldest step if its results are complete; NULL if not.  If no other step is in work,
- * the step is finished here, and *ended is NULL too. */
+/* *ended <- the oldest step if it has all results; NULL if not.  If no other step is in work, the
+ * step is finished here, and *ended is NULL. */
 static int step_advance(struct serve *s, struct step **ended)
 {
   TRY(ranks_advance(&s->ranks, &s->results));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A hash table finds the stream of a request.  A ring orders the slots by the time of their last
- * request.  So both stay fast with 65,536 streams. */
+ * request, to find a free or silent one.  Both are fast even with 65,536 streams. */
 #include "serve/stream.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 
-/* ns: if no slot is free, a stream without requests for this long loses its slot to a new one */
+/* ns: if no slot is free, a stream that is silent for longer loses its slot to a new stream */
 static const uint64_t silence = 60000000000u;
 
 gidx streams_bytes(idx count)
@@ -83,7 +83,8 @@ static void stream_drop(struct streams *streams, struct stream *s)
   ring_move(streams, s, 0);
 }
 
-/* A free slot, or else the slot of the stream that has been silent longest; NULL: there is none. */
+/* A free slot.  If there is none: the slot of the stream that has been silent longest, of those
+ * that were silent for longer than `silence` and have no request waiting.  NULL: there is none. */
 static struct stream *stream_room(struct streams *streams, uint64_t now)
 {
   struct stream *all = streams->all;
@@ -111,7 +112,7 @@ static void stream_begin(struct streams *streams, struct stream *s, const struct
                        .chained = chained};
 }
 
-/* The reason why a stream cannot take a request at `position`; NULL: it can. */
+/* The reason why stream s cannot take a request at `position`; NULL: it can. */
 static const char *refusal(const struct stream *s, uint64_t position)
 {
   if (!s || s->is_ended) return "there is no such stream: send it from token 0 on";
