@@ -250,6 +250,12 @@ def rows_check(at):
     fit = ("--atoms", 16, "--top-s", 3, "--sweeps", 2, "--output")
     need(sagitta("fit", *rows, *fit, f"{at}/fit"), "fit --rows")
     need(sagitta("fit", *own, *fit, f"{at}/own"), "fit --capture")
+    few = capture(f"{at}/few.h5", Q[:100], K[:130], V[:130], starts([100]), starts([130]))
+    need(harvest(few, f"{at}/few-rows.h5"), "harvest")
+    for source, asked in (("--rows", f"{at}/few-rows.h5"), ("--capture", few)):
+        done = sagitta("fit", source, asked, "--holdout-share", 0, "--force", *fit, f"{at}/few-fit")
+        ok(done.returncode == 0 and ("are they transposed?" in done.stderr) == (source == "--rows"),
+           f"100 rows of {H * DV} columns, {source}: {done.stderr[-300:]}")
     encode = ("--dictionary", f"{at}/fit/dictionary.h5", "--output")
     need(sagitta("encode", *rows, *encode, f"{at}/run"), "encode --rows")
     for ranks in (0, 2):

@@ -423,7 +423,7 @@ static int outputs_open(struct fit_job *j)
   if (j->run->comm.rank == 0) fit_parts_log(&j->parts);
   if (j->run->comm.rank == 0) log_info("update  %s", fit_update_says(t->update));
   TRY(update_options_check(j, t->update));
-  advice_shape(t->rows);
+  if (!j->o->capture) advice_shape(t->rows); /* harvested rows are not transposed */
   advice_top_s((idx)imax(t->top_s, j->o->encode_s), t->k);
   TRY(fit_seeds_open(j));
   TRY(fit_detectors_check(j));
