@@ -67,7 +67,7 @@ floors results job find refit solve io $below
 # shellcheck disable=SC2086
 floors cli results encoding job $jobs net io comm device model base
 # shellcheck disable=SC2086
-floors bench cli encoding job train serve encode net io $below
+floors bench cli encoding job train refit serve encode net io $below
 floors net base
 # shellcheck disable=SC2086
 floors serve encode net $below

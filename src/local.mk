@@ -333,7 +333,7 @@ libsagitta_a_SOURCES += \
   %D%/refit/row_batches.h %D%/refit/row_batches.c %D%/refit/replay.h %D%/refit/replay.c \
   %D%/refit/sparse_coder.h %D%/refit/sparse_coder.c \
   %D%/refit/resident.h %D%/refit/resident.c \
-  %D%/refit/sweep_end.h %D%/refit/sweep_end.c \
+  %D%/refit/sweep_end.h %D%/refit/sweep_end.c %D%/refit/times.h %D%/refit/times.c \
   %D%/refit/sums.h %D%/refit/sums.c %D%/refit/state_copy.h %D%/refit/state_copy.c %D%/refit/state_write.h %D%/refit/state_write.c
 
 # fit: seed, then sweeps of refit and encode until unseen rows gain no more
@@ -488,7 +488,7 @@ sagitta_bench_SOURCES = $(program_sources) %D%/bench/main.c \
   %D%/bench/triad.h %D%/bench/triad.c \
   %D%/bench/train.h %D%/bench/train.c \
   %D%/bench/harvest.h %D%/bench/harvest.c %D%/bench/mixer.h %D%/bench/mixer.c \
-  %D%/bench/write.h %D%/bench/write.c \
+  %D%/bench/write.h %D%/bench/write.c %D%/bench/moves.h %D%/bench/moves.c \
   %D%/bench/rates.h %D%/bench/rates.c \
   %D%/bench/serve.h %D%/bench/serve.c %D%/bench/serve_load.h %D%/bench/serve_load.c \
   %D%/bench/serve_report.h %D%/bench/serve_report.c

@@ -20,6 +20,7 @@ POWERS = {"route": (1e7, (0.5, 0.25, -0.5)), "codes": (1e7, (-0.5, -0.75, -0.25)
           "nonnegative": (1e7, (-0.5, -1, -0.25)), "count": (1e6, (-0.5, -0.25)), "read": (1e6, ()),
           "write": (2e6, ()), "sums": (3e6, (0.25, -0.125, 0.5)),
           "descent": (5e6, (0.5, 0.25)), "conjugate": (7e6, (0.5, -0.25)),
+          "moves": (8e6, (0.25, 0.125, -0.25)), "color": (2e6, (0.5,)),
           "step": (6e6, (0.5, 0.25, 0.125)), "scores": (9e6, (0.25, 0.5, 0.125)),
           "solve": (2e5, (0.5, 0.25)), "check": (4e6, ()), "exchange": (1e5, ())}
 AXES = (8, 64, 1024), (1, 16, 4096), (1, 4, 64)
@@ -166,10 +167,84 @@ def fit_check(place):
         ok(f"sweep       {sweep:.2f} s" in lines and "sagitta-bench rates" in sagitta(
             *job[:-1]).stdout, lines)
     features = [*words[:5], "--find", "features", "--l0", 2]
-    for job, code, text in ((words + ["--update", "atoms"], 65, "no rate for the time of 'update'"),
-                            (words + ["--detectors"], 2, "'--detectors'"),
+    for job, code, text in ((words + ["--detectors"], 2, "'--detectors'"),
                             (features, 2, "'--rates'")):
         fails(sagitta(*job, "--dry-run", "--rates", place.forged), code, [text], job)
+
+
+def sweep_seconds(n, p, k, s, q, ranks):
+    """Of src/refit/times.c, for atoms of one vector: of a sweep's steps, and of residuals alone."""
+    entries, blocks = n * s, math.ceil(n / 4096)
+    sums = q * k * blocks * -math.expm1(-entries / k / blocks)
+    work = entries * ((7 + 3 * q + 1) * p + 900) + p * (15 * sums + k * (200 + 12 * q * q))
+    classes = max(min(n * s * (s - 1) / k / math.log(k), k), s)
+    inside = [min(max(x, axis[0]), axis[-1])
+              for x, axis in zip((p, entries / k, entries / classes / ranks), AXES)]
+    return work / rate("moves", *inside), entries * p / rate("moves", *inside)
+
+
+@claim("seconds of refit and of fit --update atoms are those of the same sweeps, and their ends")
+def atoms_check(place):
+    n, p, k, s, q, sweeps, rounds = 8192, 128, 1024, 8, 3, 2, 2
+    need(sagitta(*place.words("encode", n), "--rounds", rounds, "--output",
+                 f"{place.folder}/coded"), "codes")
+    words = ["refit", "--rows", f"{place.folder}/{n}/rows.h5", "--dictionary",
+             f"{place.folder}/{n}", "--supports", f"{place.folder}/coded", "--sweeps", sweeps,
+             "--directions", q, "--threads", 1, "--device", "cpu"]
+    supports, pairs = n * (8 + s * 12), n * s * s / 2
+    for ranks, more in ((0, []), (2, ["--reroute"]), (0, ["--cosine-limit", 0]),
+                        (0, ["--holdout", f"{place.folder}/4096/rows.h5"])):
+        size, held = max(ranks, 1), 4096 if "--holdout" in more else 0
+        routed = sweeps * n if "--reroute" in more else 0
+        steps, residual = sweep_seconds(n, p, k, s, q, size)
+        written = size * sweeps * (supports + 4 * k * p)
+        wanted = {"start": 0.25, "read": ((n + held) * p * 4 + supports + 4 * k * p) / 1e6,
+                  "color": (sweeps if routed else 1) * pairs / rate("color", s),
+                  "residual": residual, "atoms": sweeps * steps,
+                  "codes": 0 if routed else sweeps * n / rate("codes", p, s, 1),
+                  "count": sweeps * n / rate("count", p, s),
+                  "write": written / 2e6, "check": written / 4e6}
+        rows = routed + (sweeps + 1) * held
+        wanted["codes"] += rows / rate("codes", p, s, rounds)
+        if rows:
+            wanted["route"] = rows * p * k * rounds / rate("route", p, k, s / rounds)
+        if "--cosine-limit" not in more:
+            wanted["cosine"] = sweeps * k * k * p / 2 / rate("route", p, k, 1)
+        if ranks:
+            wanted["exchange"] = sweeps * supports / 2 / 1e5
+        told, differ = place.plan(*words, *more, ranks=ranks)
+        ok(set(told) == {"all", *wanted} and all(near(told[x], wanted[x]) for x in wanted),
+           f"{ranks} ranks {more}: {told}, wanted {wanted}")
+        ok(near(told["all"], sum(wanted.values())), f"{told}")
+        ok(differ == ("ranks 1" if ranks else None), f"{differ}")
+    said = sagitta(*words, "--dry-run", "--rates", place.forged).stdout
+    ok("time  " in said and "atoms " in said and place.forged in said, said)
+    need(sagitta("color", "--supports", f"{place.folder}/coded", "--output",
+                 f"{place.folder}/coded"), "classes")
+    known = place.plan(*words, "--classes", f"{place.folder}/coded")[0]
+    ok(known.get("color", 0) == 0, f"{known}")
+    fit = ["fit", *words[1:3], "--atoms", 256, "--top-s", s, "--sweeps", sweeps, "--codes",
+           "signed", "--device", "cpu", "--threads", 1, "--update", "atoms", "--directions", q]
+    for ranks in 0, 2:
+        page = json.loads(sagitta(*fit, "--dry-run", "--json", "--rates", place.forged,
+                                  ranks=ranks).stdout)
+        told, fitted = page["seconds"], page["rows"]
+        steps = sweep_seconds(fitted, p, 256, s, q, max(ranks, 1))[0]
+        ok(near(told["update"], sweeps * steps) and told.get("exchange", 0) == 0 and
+           told.get("columns", 0) == 0, f"{ranks} ranks: {told}, wanted {sweeps * steps}")
+        ok(near(told["color"], sweeps * fitted * s * s / 2 / rate("color", s)), f"{told}")
+    fewer = forged(place.page)
+    fewer["rates"] = [line for line in fewer["rates"] if line["name"] not in ("moves", "color")]
+    gpu = write(f"{place.folder}/gpu.json", fewer)
+    none = "no rate for the time of 'color'"
+    for job, code, texts in (
+            ([*words, "--dry-run", "--rates", gpu], 65, [none, "cuda"]),
+            ([*fit, "--dry-run", "--rates", gpu], 65, [none]),
+            ([*words, "--output", f"{place.folder}/o", "--rates", gpu], 2, ["--dry-run"]),
+            ([*words[:9], "--keep-supports", "--dry-run", "--rates", gpu], 2, ["--keep-supports"]),
+            ([*words, "--holdout", f"{place.folder}/none", "--dry-run"], 74, ["none"])):
+        fails(sagitta(*job), code, texts, job)
+    ok("sagitta-bench rates" in sagitta(*words, "--dry-run").stdout, "without rates")
 
 
 @claim("seconds of solve, train and merge are their bytes and multiply-adds by rates")
@@ -293,10 +368,13 @@ def truth_check(place):
            "--sweeps", 2, "--threads", 1, "--device", "cpu"]
     train = ["train", "--rows", f"{place.folder}/8192/rows.h5", "--atoms", 1024, "--steps", 200,
              "--batch", 256, "--threads", 1, "--device", "cpu"]
-    for words in place.words("encode", 65536), place.words("route", 65536), fit, train:
+    refit = ["refit", *place.words("", 65536)[1:5], "--supports", f"{place.folder}/encode",
+             "--threads", 1]
+    for words in (place.words("encode", 65536), place.words("route", 65536), fit, train, refit,
+                  [*fit, "--update", "atoms"]):
         command = words[0]
         said = place.plan(*words, rates=place.rates)[0]["all"]
-        took = processor_seconds([*words, "--output", f"{place.folder}/{command}"], 0)
+        took = processor_seconds([*words, "--output", f"{place.folder}/{command}", "--force"], 0)
         print(f"# {command}: {said:.2f} s said, {took:.2f} taken", flush=True)
         ok(LEAST < said / took < MOST, f"{command}: {said} s said, {took} taken")
 
@@ -306,6 +384,7 @@ with tempfile.TemporaryDirectory() as folder:
     measured_check(where)
     encode_check(where)
     fit_check(where)
+    atoms_check(where)
     others_check(where)
     lines_check(where)
     differ_check(where)

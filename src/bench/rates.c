@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "base/sums.h"
 #include "bench/arrow.h"
+#include "bench/moves.h"
 #include "bench/peer.h"
 #include "bench/train.h"
 #include "device/codes.h"
@@ -42,8 +43,9 @@ enum {
   COUNTED_ATOMS = 128, /* atoms of the dictionary when RATE_COUNT is measured */
   LEAST_ROWS = 256,    /* least rows of a run of routing; the most are a sum block (4,096 rows) */
   FILE_COLUMNS = 256,
-  FILE_BLOCKS = 4,     /* sum blocks per rank in files, and in memory for RATE_COUNT */
-  EXCHANGED = 1 << 22, /* bytes that a rank has after an exchange */
+  FILE_BLOCKS = 4,        /* sum blocks per rank in files, and in memory for RATE_COUNT */
+  EXCHANGED = 1 << 22,    /* bytes that a rank has after an exchange */
+  MOVED_VALUES = 1 << 23, /* values of a rank's rows when RATE_MOVES is measured */
   CONJUGATE_STEPS = 2
 };
 static const double RUN_TERMS = 4e9; /* multiply-adds of a run of routing, roughly */
@@ -490,6 +492,44 @@ static int steps_measure(struct bench *b)
   return OK;
 }
 
+static int moves_run(struct bench *b, const double *at)
+{
+  (void)b, (void)at;
+  return bench_moves_run();
+}
+
+static int color_run(struct bench *b, const double *at)
+{
+  (void)b, (void)at;
+  return bench_color_run();
+}
+
+/* Measure RATE_MOVES and RATE_COLOR, only on CPUs. */
+static int moves_measure(struct bench *b)
+{
+  static const idx columns[] = {64, MOST_COLUMNS}, atom_rows[] = {16, 512};
+  static const idx class_rows[] = {512, 8192};
+  double work;
+  if (strcmp(b->common->device, "cuda") == 0) return OK;
+  for (int i = 0; i < 8; i++) {
+    const struct bench_moves_shape shape = {.columns = columns[i / 4],
+                                            .atom_rows = atom_rows[i / 2 % 2],
+                                            .class_rows = class_rows[i % 2],
+                                            .rank_rows = MOVED_VALUES / columns[i / 4]};
+    const double at[] = {shape.columns, shape.atom_rows, shape.class_rows};
+    TRY(bench_moves_begin(&shape, b->common, b->c, &work));
+    TRY(measure(b, moves_run, RATE_MOVES, at, work));
+    bench_moves_end();
+  }
+  for (int i = 0; i < LENGTH(ENDS_S); i++) {
+    const double at[] = {ENDS_S[i], 1, 1};
+    TRY(bench_color_begin(ENDS_S[i], CODED_ATOMS, b->common, b->c, &work));
+    TRY(measure(b, color_run, RATE_COLOR, at, work));
+    bench_color_end();
+  }
+  return OK;
+}
+
 static int solve_run(struct bench *b, const double *at)
 {
   (void)b, (void)at;
@@ -671,6 +711,7 @@ static int all_measure(struct bench *b, const struct bench_write_options *o)
   struct write_seconds writing;
   TRY(routes_measure(b));
   TRY(updates_measure(b));
+  TRY(moves_measure(b));
   TRY(steps_measure(b));
   TRY(solves_measure(b));
   TRY(counts_measure(b));

@@ -22,6 +22,7 @@
 #include "refit/frames.h"
 #include "refit/sums.h"
 #include "refit/sweep_end.h"
+#include "refit/times.h"
 
 #define AT(member) offsetof(struct refit_options, member)
 
@@ -65,6 +66,7 @@ static const struct option_row refit_rows[] = {
     SAVE_SECONDS_OPTION(AT(save_seconds), "", "only on a stop request"),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     DRY_RUN_OPTION(AT(dry_run)),
+    RATES_OPTION(AT(rates)),
 };
 
 static const struct option_table tables[] = {
@@ -216,10 +218,28 @@ static int alone_plan(struct refit_job *j)
   return resident_agree(j->c, !status && has_gpu(j), &j->rows);
 }
 
+/* Rank 0 alone. */
+static int times_find(const struct refit_job *j, struct plan_rates *rates, struct times *times)
+{
+  const struct refit_options *o = j->o;
+  const struct refit_extent extent = {.sweeps = o->sweeps,
+                                      .held_out = o->holdout ? j->holdout.source.n : 0,
+                                      .held_out_bytes = j->holdout.source.row_bytes,
+                                      .q = o->directions,
+                                      .rounds = j->inputs.supports.rounds,
+                                      .reroute = o->reroute,
+                                      .has_classes = o->names.classes != NULL};
+  TRY(report_rates_read(j->run, o->rates, j->task.threads, o->device, rates, times));
+  if (rates->path) refit_times(&j->task, &extent, j->c->size, &rates->rates, times);
+  return OK;
+}
+
 static int plan_print(struct refit_job *j)
 {
   const struct support_source *s = &j->inputs.supports.source;
-  TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, j->c, &j->o->names)));
+  struct plan_rates rates;
+  struct times times;
+  TRY(inputs_agree(j->c, inputs_open(j)));
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   TRY(alone_plan(j));
   if (!comm_is_alone(j->rows)) TRY(task_complete(j));
@@ -237,7 +257,10 @@ static int plan_print(struct refit_job *j)
       .bytes_of = refit_batch_bytes,
       .disk = supports_bytes(&shape) + frames,
       .how_disk = ", twice that while a sweep's files take the place of the last; beside it twice "
-                  "the dictionary where one in work is saved"};
+                  "the dictionary where one in work is saved",
+      .rates = &rates,
+      .times = &times};
+  TRY(comm_agree(j->c, j->c->rank ? OK : times_find(j, &rates, &times)));
   return fit_plan_print(j->run, &plan);
 }
 
@@ -402,6 +425,8 @@ static int job_run(struct refit_job *j)
 
 static int refit_command(struct run *run, const void *options, const char **arguments)
 {
+  const struct refit_options *o = options;
+  TRY(comm_agree(&run->comm, report_rates_check(o->rates, o->dry_run)));
   TRY(comm_agree(&run->comm, keep_options_check(options)));
   if (keep_is_wanted(options)) return keep_command(run, options);
   struct refit_job *j;
@@ -409,7 +434,7 @@ static int refit_command(struct run *run, const void *options, const char **argu
   TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   j->run = run;
   j->c = j->rows = &run->comm;
-  j->o = options;
+  j->o = o;
   refit_phases(j->phases);
   TRY(j->o->dry_run ? plan_print(j) : job_run(j));
   classes_free(&j->classes);

@@ -129,6 +129,7 @@ static int plan_json(const struct run *run, const struct fit_plan *plan,
   json_long(&j, "shared_bytes", m->held.shared);
   json_long(&j, "present_bytes", memory_per_process(run->comm.local_size));
   json_long(&j, "disk_bytes", plan->disk);
+  if (plan->rates) TRY(report_times_json(plan->rates, plan->times, &j));
   return facts_end(&j);
 }
 
@@ -166,7 +167,7 @@ static int plan_print(const struct run *run, const struct fit_plan *plan)
   TRY(refit_memory(t, c, plan->bytes_of, plan->directions, &m));
   if (run->wants_json) return plan_json(run, plan, &m, share);
   plan_lines(c, plan, &m, share);
-  return OK;
+  return plan->rates ? report_times(plan->rates, plan->times) : OK;
 }
 
 int fit_plan_print(struct run *run, const struct fit_plan *plan)

@@ -8,6 +8,7 @@
 
 #include "base/options.h"
 #include "cli/command.h"
+#include "cli/report.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "io/supports_input.h"
@@ -68,6 +69,8 @@ struct fit_plan {
   batch_bytes_of *bytes_of;
   gidx disk;
   const char *how_disk;
+  const struct plan_rates *rates; /* NULL: nothing is printed about time; only rank 0 reads it */
+  const struct times *times;
 };
 int fit_plan_print(struct run *run, const struct fit_plan *plan);
 

@@ -58,6 +58,8 @@ int keep_options_check(const struct refit_options *o)
     return OK;
   }
   const char *with = o->keep ? "keep-supports" : "encoder";
+  CHECK(!o->rates, ERR_USAGE,
+        "'--rates' does not go with '--%s', for which no rate is measured: leave it out", with);
   CHECK(!o->reroute && !o->names.classes && o->directions == 4, ERR_USAGE,
         "'--%s' does not go with '--%s': supports stay, and all atoms move at once; leave it out",
         o->reroute         ? "reroute"

@@ -22,7 +22,7 @@ struct refit_options {
   idx sweeps, directions, cosine_limit;
   int reroute, resume, dry_run;
   real max_seconds, save_seconds;
-  const char *filter, *holdout, *device, *share;
+  const char *filter, *holdout, *device, *share, *rates;
   int keep; /* --keep-supports (keep.h) */
   const char *encoder, *codes;
 };

@@ -6,18 +6,43 @@
 
 #include "base/num.h"
 #include "encode/times.h"
+#include "refit/times.h"
 
-/* The seconds of an update by all ranks, over all rows in memory.  Each rank has some of the
- * columns. */
+/* The shape of a sweep of UPDATE_ATOMS. */
+static struct sweep_shape sweep_of(const struct fit_task *task, const struct fit_forecast *f,
+                                   int ranks)
+{
+  return (struct sweep_shape){.rows = (double)f->part_rows,
+                              .atoms = task->k,
+                              .columns = task->rows->p,
+                              .d = task->d,
+                              .s = (idx)imin(task->top_s, task->k),
+                              .q = task->directions,
+                              .ranks = ranks};
+}
+
+/* The seconds of an update by all ranks, over all rows in memory.  If all atoms move at once, each
+ * rank has some of the columns. */
 static double update_seconds(const struct fit_task *task, const struct fit_forecast *f, int ranks,
                              const struct rates *r)
 {
   double n = (double)f->part_rows, k = task->k, p = task->rows->p, each = fmax(p / ranks, 1);
   double s = (double)imin(task->top_s, task->k);
   if (f->update == UPDATE_CONJUGATE) return f->descent / rate_at(r, RATE_CONJUGATE, each, s, 1);
-  if (f->update != UPDATE_JOINT) return nan_canonical();
+  if (f->update == UPDATE_ATOMS) {
+    const struct sweep_shape sweep = sweep_of(task, f, ranks);
+    return sweep_seconds(&sweep, r);
+  }
   return n * s * (s + p) / rate_at(r, RATE_SUMS, each, k, s) +
          f->descent / rate_at(r, RATE_DESCENT, each, k, 1);
+}
+
+/* The seconds of finding the classes of a sweep; 0 if all atoms move at once. */
+static double color_seconds(const struct fit_task *task, const struct fit_forecast *f, int ranks,
+                            const struct rates *r)
+{
+  const struct sweep_shape sweep = sweep_of(task, f, ranks);
+  return f->update == UPDATE_ATOMS ? classes_seconds(&sweep, r) : 0;
 }
 
 /* The seconds that exchanges take in a sweep.  Lists go to all ranks; in each pass of UPDATE_JOINT
@@ -28,7 +53,8 @@ static double exchange_seconds(const struct fit_task *task, const struct fit_for
   double k = task->k, others = ranks - 1;
   double bytes = 8.0 * (double)f->part_rows * (double)imin(task->top_s, task->k) * others;
   if (f->update == UPDATE_JOINT) bytes += 8 * k * k * task->passes * others;
-  return ranks == 1 ? 0 : bytes / rate_at(r, RATE_EXCHANGE, 1, 1, 1);
+  int has_lists = ranks > 1 && f->update != UPDATE_ATOMS;
+  return has_lists ? bytes / rate_at(r, RATE_EXCHANGE, 1, 1, 1) : 0;
 }
 
 /* The seconds in which every rank gets its columns of the rows that other ranks read. */
@@ -36,7 +62,7 @@ static double columns_seconds(const struct fit_task *task, const struct fit_fore
                               const struct rates *r)
 {
   double bytes = 4.0 * (double)f->part_rows * task->rows->p * (ranks - 1) / ranks;
-  return ranks == 1 ? 0 : bytes / rate_at(r, RATE_EXCHANGE, 1, 1, 1);
+  return ranks == 1 || f->update == UPDATE_ATOMS ? 0 : bytes / rate_at(r, RATE_EXCHANGE, 1, 1, 1);
 }
 
 double fit_times(const struct fit_task *task, const struct fit_forecast *f, int ranks, int runs,
@@ -56,7 +82,7 @@ double fit_times(const struct fit_task *task, const struct fit_forecast *f, int 
   struct times one = {.threads = t->threads};
   encode_rows_times(&rows, r, &one);
   double update = update_seconds(task, f, ranks, r);
-  double exchange = exchange_seconds(task, f, ranks, r);
+  double exchange = exchange_seconds(task, f, ranks, r), color = color_seconds(task, f, ranks, r);
   double parts = f->parts > 1 ? sweeps : 1;
   double read = parts * (double)f->part_rows + (double)f->held;
   times_add(t, "mean", task->center ? (double)f->fitted * row / bytes_rate : 0);
@@ -64,7 +90,8 @@ double fit_times(const struct fit_task *task, const struct fit_forecast *f, int 
   times_add(t, "columns", runs * parts * columns_seconds(task, f, ranks, r));
   for (int i = 0; i < one.count; i++)
     times_add(t, one.lines[i].name, runs * (sweeps + 1) * one.lines[i].seconds);
+  times_add(t, "color", runs * sweeps * color);
   times_add(t, "update", runs * sweeps * update);
   times_add(t, "exchange", runs * sweeps * exchange);
-  return times_total(&one) + update + exchange;
+  return times_total(&one) + color + update + exchange;
 }

@@ -23,6 +23,9 @@ enum rate {
   RATE_SUMS,      /* multiply-adds of normal equations; columns of a rank, atoms, atoms of a row */
   RATE_DESCENT,   /* multiply-adds of a joint update; columns of a rank, atoms */
   RATE_CONJUGATE, /* multiply-adds of a conjugate update; columns of a rank, atoms of a row */
+  RATE_MOVES,     /* multiply-adds of a sweep over classes, by sweep_work(); columns, rows of an
+                   * atom on all ranks, rows of a class on a rank */
+  RATE_COLOR,     /* pairs of atoms of a row, s * s / 2 for s atoms; atoms of a row */
   RATE_STEP,      /* multiply-adds of scores, in whole training steps; columns, atoms, batch */
   RATE_SCORES,    /* the same of the scores alone */
   RATE_SOLVE,     /* bytes of arrow systems and steps; size of the blocks, rows of a system */
