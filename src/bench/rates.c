@@ -507,15 +507,14 @@ static int color_run(struct bench *b, const double *at)
 /* Measure RATE_MOVES and RATE_COLOR, only on CPUs. */
 static int moves_measure(struct bench *b)
 {
-  static const idx columns[] = {64, MOST_COLUMNS}, atom_rows[] = {16, 512};
-  static const idx class_rows[] = {512, 8192};
+  static const idx atom_rows[] = {16, 512}, class_rows[] = {512, 2048, 8192};
   double work;
   if (strcmp(b->common->device, "cuda") == 0) return OK;
-  for (int i = 0; i < 8; i++) {
-    const struct bench_moves_shape shape = {.columns = columns[i / 4],
-                                            .atom_rows = atom_rows[i / 2 % 2],
-                                            .class_rows = class_rows[i % 2],
-                                            .rank_rows = MOVED_VALUES / columns[i / 4]};
+  for (int i = 0; i < 18; i++) {
+    const struct bench_moves_shape shape = {.columns = COLUMNS[i / 6],
+                                            .atom_rows = atom_rows[i / 3 % 2],
+                                            .class_rows = class_rows[i % 3],
+                                            .rank_rows = MOVED_VALUES / COLUMNS[i / 6]};
     const double at[] = {shape.columns, shape.atom_rows, shape.class_rows};
     TRY(bench_moves_begin(&shape, b->common, b->c, &work));
     TRY(measure(b, moves_run, RATE_MOVES, at, work));
