@@ -134,7 +134,7 @@ static const char *mixer_apart(const struct delta_data *got, const struct delta_
   return text;
 }
 
-/* The number of sequences whose slot another sequence writes. */
+/* The number of sequences that read a slot which another sequence writes. */
 static gidx mixer_gathered(const struct delta_slots *s)
 {
   gidx count = 0;
@@ -157,8 +157,8 @@ static void mixer_try(struct device *dev, const struct mixer_case *k)
     int status = mixer_call(dev, &got, unfused, &gathered);
     const char *apart = mixer_apart(&got, &want);
     ok(status == OK && !*apart && gathered == mixer_gathered(&want.c.slots),
-       "%d and %d heads of %d and %d, heads from %d, width %d, %s%s%s, %d sequences of %lld tokens "
-       "and more, slots %d %d ..%s: %s",
+       "%d and %d heads of %d and %d, heads from %d, width %d, %s%s%s, %d sequences, the first of "
+       "%lld tokens, slots %d %d ..%s: %s",
        k->m.heads_k, k->m.heads, k->m.d, k->m.dv, k->first, k->m.width,
        k->m.by_column ? "by column" : "by head", k->m.tiled ? ", tiled" : "",
        k->m.silu ? ", silu" : "", k->n, (long long)k->length[0], k->slots[0], k->slots[1],

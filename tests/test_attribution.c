@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: lists and sums of attribute_run() have the bits of the reference, for every kind of
  * attention, several sequences, rows with any number of atoms, and any blocks and ranks.  A paged
- * pool gives the same bits, and the contributions of a pair sum to its score.
+ * pool gives the same bits, and the contributions to the score of a row and an atom sum to it.
  * RUN: np=1 5, full=1 2 3 5 */
 #include "attention_data.h"
 #include "base/num.h"
@@ -102,7 +102,7 @@ static void problem_free(struct problem *t)
   free(t->row_start);
 }
 
-/* The reference of a row: the sums of its heads, then pair after pair. */
+/* The reference of a row: the sums of its heads, then its atoms one after another. */
 static void row_reference(const struct problem *t, gidx row, const struct attention_cells *cells,
                           idx s, struct top_rows *top, real *sum)
 {

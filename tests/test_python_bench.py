@@ -18,7 +18,7 @@ from sagitta.torch import Dictionary  # noqa: E402
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 K, S, BATCH, LENGTH = 256, 8, 4, 32
-CLOSE = 1e-4  # relative: sums of float32 in another order
+CLOSE = 1e-4  # relative, and absolute near 0: sums of float32 in another order
 
 
 def close(a, b):

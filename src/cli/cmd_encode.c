@@ -58,7 +58,8 @@ static const struct option_row input_rows[] = {
     {"join", OPTION_FLAG, AT(join), "no", 0, 1, NULL, NULL,
      "with --row-range: write the range into a file in the folder --output. Other jobs write "
      "their ranges into the same file, at the same time or later; `sagitta merge FOLDER` then "
-     "publishes it. --dry-run says where ranges may begin and end. It is refused with --encoder "
+     "publishes it. --dry-run says where ranges may begin and end. --join is refused with "
+     "--encoder "
      "and --l0, because rows then have different numbers of atoms",
      .effect = OPTION_RUN},
     DICTIONARY_OPTION(AT(dictionary)),

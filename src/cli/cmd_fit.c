@@ -66,10 +66,10 @@ static const struct option_row fit_rows[] = {
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
      "atoms per row while atoms are fitted, 1 to 256: if it is small, another seed finds more "
      "of the atoms again. auto tries four numbers: --encode-s (32 if it is not given) and 1/2, "
-     "1/4 and 1/8 of it; with --find codes --encode-s must be given. It fits each half of the rows "
-     "with each number. It keeps the numbers whose atoms explain rows, and predict --labels, about "
-     "as well as the best; of these it takes the one whose atoms agree most between the halves "
-     "(default: 8, at most --encode-s; with --find codes 32)",
+     "1/4 and 1/8 of it; with --find codes, --encode-s must be given, too. It fits each half of "
+     "the rows with each number. It keeps the numbers whose atoms explain rows, and predict "
+     "--labels, about as well as the best; of these it takes the one whose atoms agree most "
+     "between the halves (default: 8, at most --encode-s; with --find codes 32)",
      .effect = OPTION_BITS},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "for --top-s auto: labels that atoms should predict, a whole number for each row, such as "
@@ -168,7 +168,7 @@ static const struct option_row speed_rows[] = {
      "--sweeps, --tolerance, --max-seconds and those that change no bit; the result has the "
      "bytes of a run without a stop. Without an earlier run it starts anew",
      .effect = OPTION_RUN},
-    SAVE_SECONDS_OPTION(AT(save_seconds), "or the unfinished encoding at the end ",
+    SAVE_SECONDS_OPTION(AT(save_seconds), ", or the unfinished encoding after the last one,",
                         "only on a stop request, or with --find features after each update"),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     DRY_RUN_OPTION(AT(dry_run)),

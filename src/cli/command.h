@@ -223,9 +223,10 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define SAVE_SECONDS_OPTION(offset, also, zero)                                                    \
   {                                                                                                \
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
-        "save an unfinished sweep " also "every SECONDS, and on a stop request; also once the "    \
-        "atoms have moved, if choosing atoms and codes for the rows may take a tenth of SECONDS "  \
-        "or longer. A killed job loses what came after the last save; 0: " zero ". On a GPU a "    \
+        "save an unfinished sweep" also " every SECONDS and on a stop request. A sweep is also "   \
+        "saved as soon as its atoms have moved, if choosing atoms and codes for the rows may "     \
+        "take a tenth of SECONDS or longer. A killed job loses what came after the last save; "    \
+        "0: " zero ". On a GPU a "                                                                 \
         "sweep that moves atoms one by one is saved only at its end",                              \
         .effect = OPTION_RUN                                                                       \
   }
