@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Unused places at the end of a list are not stored; the check tests the order of each list. */
+ * Each pair has a list of its largest contributions, `top` at most.  Unused places at the end of a
+ * list are not stored; the check tests the order of each list. */
 #include "io/attribution.h"
 
 #include <math.h>
@@ -218,7 +219,7 @@ static int list_check(const struct look *l, gidx pair, gidx from, gidx end)
           "pair %lld: the contribution of source %lld is %g" ANEW, (long long)pair,
           (long long)l->column[i], (double)l->value[i]);
     CHECK(i == from || top_before(l->value[i - 1], l->column[i - 1], l->value[i], l->column[i]),
-          ERR_INPUT, "pair %lld: source %lld stands behind a weaker one" ANEW, (long long)pair,
+          ERR_INPUT, "pair %lld: source %lld comes after a weaker one" ANEW, (long long)pair,
           (long long)l->column[i]);
   }
   return OK;

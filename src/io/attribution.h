@@ -14,9 +14,9 @@
 extern const struct file_kind attribution_kind;
 
 struct attribution_shape {
-  gidx n, pairs; /* rows, and entries of the supports */
-  gidx longest;  /* positions of the longest sequence */
-  idx heads, k, top;
+  gidx n, pairs;     /* rows, and entries of the supports */
+  gidx longest;      /* positions of the longest sequence */
+  idx heads, k, top; /* top: the most contributions in the list of a pair */
 };
 
 struct attribution_output {
@@ -35,7 +35,8 @@ int attribution_output_write(struct attribution_output *f, gidx rows, const gidx
 /* Values that are complete after the last row. */
 struct attribution_ending {
   const real *mean; /* [k] */
-  real error;
+  real error; /* error, beyond: over all pairs (N.28), as in harvest/attribute.h; compared: pairs
+               * whose sum was compared with a routed score */
   gidx compared, beyond;
   struct identity inputs;
 };

@@ -21,7 +21,7 @@ struct form {
   const char *decoder, *mean, *weights, *bias, *threshold;
   int decoder_transposed, weights_transposed; /* 1: stored transposed, as (P, K) */
   int centered;                               /* 1: its encoder subtracts the mean from rows */
-  int kind; /* enum encoder_kind; -1: this program does not know it */
+  int kind;                                   /* enum encoder_kind; -1: Sagitta does not have it */
 };
 #define LENS(name, threshold, kind)                                                                \
   {                                                                                                \
@@ -124,7 +124,7 @@ static int files_find(struct autoencoder *a, const char *folder, int *which)
   return OK;
 }
 
-/* *form <- the form of the class.  Of an unknown class only the decoder is used. */
+/* *form <- the form of the class.  Of an unknown class only decoder and mean are used. */
 static int form_find(struct autoencoder *a, int which, struct form *form)
 {
   TRY(autoencoder_class_find(&a->settings, a->program, &a->architecture));
@@ -280,8 +280,8 @@ static int is_of_form(const struct form *form, const char *name)
   return !strcmp(form->architecture, "AutoEncoderTopK") && !strcmp(name, "threshold");
 }
 
-/* Refuse tensors that the form does not have, because what they compute would be lost.  Tensors of
- * integers are accepted: they only count steps and codes. */
+/* Refuse float tensors that the form does not have, because what they compute would be lost.  If
+ * the class is not known, only skip connections are refused. */
 static int tensors_check(const struct autoencoder *a, const struct form *form)
 {
   for (gidx i = 0; i < a->tensors.count; i++) {
@@ -289,7 +289,7 @@ static int tensors_check(const struct autoencoder *a, const struct form *form)
     int is_float = *t->dtype == 'F' || *t->dtype == 'B' ? strcmp(t->dtype, "BOOL") != 0 : 0;
     int has_form = form->kind >= 0 || a->pursues, adds = strstr(t->name, "skip") != NULL;
     CHECK(!is_float || is_of_form(form, t->name) || !(has_form || adds), ERR_INPUT,
-          "'%s' has '%s', which a '%s' of %s has not: it computes what a dictionary and an encoder "
+          "'%s' has '%s', which a '%s' of %s lacks: it computes what a dictionary and an encoder "
           "do not, or predicts other values than its rows",
           a->weights_path, t->name, a->architecture, a->program);
   }
@@ -339,7 +339,7 @@ static int top_find(const struct autoencoder *a, const char *key, int is_needed,
   return OK;
 }
 
-/* AutoEncoderTopK also stores k among the weights, and uses that one: both must agree. */
+/* AutoEncoderTopK also stores k among the weights, and uses that k: the settings must agree. */
 static int top_compare(const struct autoencoder *a, gidx top)
 {
   const struct tensor *t = tensor_find(&a->tensors, "k");

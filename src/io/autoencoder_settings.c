@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Tables list, for each program, the settings that this file understands, and those about training,
- * which change neither codes nor reconstructions.  All other settings give a warning. */
+ * which change neither codes nor reconstructions.  Any other setting gives a warning, unless it is
+ * off. */
 #include "io/autoencoder_settings.h"
 
 #include <ctype.h>
@@ -125,8 +126,8 @@ static void unknown_warn(const struct settings *s, const char *program)
              count > 1 ? "one" : "it");
 }
 
-/* hook_z concatenates the activations of heads, which is the form of rows; other values are
- * refused. */
+/* hook_z concatenates the activations of heads, which is the form of rows; other values except none
+ * are refused. */
 static int reshape_check(const struct settings *s)
 {
   const char *reshaped = settings_find(s, "reshape_activations");
@@ -281,11 +282,11 @@ int autoencoder_factor_find(const struct settings *s, const char *program, const
         "'%s' says scaling_factor %g and '%s' says normalize_activations none: if the weights have "
         "it folded in remove the first, else write expected_average_only_in in the second",
         scaler, said, s->file.path);
-  CHECK(
-      is_plain || said > 0, ERR_INPUT,
-      "'%s' says normalize_activations %s, and no activation_scaler.json beside it by what: write "
-      "{\"scaling_factor\": FACTOR} there, or \"none\" if the weights have it folded in",
-      s->file.path, way);
+  CHECK(is_plain || said > 0, ERR_INPUT,
+        "'%s' says normalize_activations %s, and there is no activation_scaler.json beside it with "
+        "the factor: write {\"scaling_factor\": FACTOR} there, or \"none\" if the weights have it "
+        "folded in",
+        s->file.path, way);
   if (!is_plain) *factor = said;
   return OK;
 }

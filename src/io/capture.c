@@ -27,7 +27,7 @@ static int queries_find(struct capture_input *c)
 }
 
 /* Find where the positions of each sequence begin.  Without /kv_start, a single sequence has all
- * positions; of several sequences, each has positions where it has queries. */
+ * positions; of several sequences, the positions begin where the queries begin. */
 static int positions_find(struct capture_input *c)
 {
   gidx n = c->k.shape[0], sequences = c->source.sequences;
@@ -64,7 +64,7 @@ static gidx seen_from(const struct capture_input *c, gidx sequence)
 /* Check that the blocks of a sequence are in the pool and cover its length.  No block that its
  * queries see may occur twice.  A block of earlier positions may occur again, because a server may
  * have freed and reused it.  owner[blocks]: 1 + the last entry of the whole table that named the
- * block. */
+ * block for positions that queries see. */
 static int table_check(const struct capture_input *c, gidx sequence, gidx blocks, gidx *owner)
 {
   gidx length = c->length[sequence], needed = ceil_div(imax(length, 0), c->block), seen;
@@ -189,7 +189,7 @@ static int factors_check(const struct capture_input *c)
   return OK;
 }
 
-/* The names that other programs give to these attributes.  A file with such an attribute is
+/* Names that other programs give to the attributes of a capture.  A file with such an attribute is
  * refused, because ignoring it would change every weight. */
 static int names_check(const struct capture_input *c)
 {
@@ -281,8 +281,8 @@ static int tokens_open(struct capture_input *c)
   return OK;
 }
 
-/* out <- `count` cells of a block, from cell `from` on.  A whole block is read directly, a part
- * through the buffer `room`. */
+/* out <- `count` cells of a block, from cell `from` on; a cell is a position of the block.  A whole
+ * block is read directly, a part through the buffer `room`. */
 static int cells_read(const struct h5_array *a, idx block, idx from, idx count, float *room,
                       float *out)
 {
@@ -311,8 +311,9 @@ static int pool_read(void *self, gidx sequence, gidx first, idx count, float *k,
   return OK;
 }
 
-/* Note the sizes of the keys of units first .. first + count - 1.  In a pool only the cells that
- * belong to a sequence count, because the others may hold anything. */
+/* Note the sizes of the keys of units first .. first + count - 1.  A unit is a block of the pool,
+ * or without a pool a position.  In a pool only the cells that belong to a sequence count, because
+ * the others may hold anything. */
 static void cells_note(struct capture_input *c, gidx first, gidx count, const void *k)
 {
   const struct attention *a = &c->source.attention;

@@ -31,7 +31,7 @@ int capture_text_read(const struct h5_file *f, const char *name, char *text, int
 /* text[capacity] <- the attribute `mixer`, the kind of layer that was captured; "attention" if
  * there is none. */
 int capture_mixer_read(const struct h5_file *f, char *text, int capacity);
-/* The same, for a capture that is given by name. */
+/* The same, for a capture that is given by name.  ERR_IO: cannot open. */
 int capture_mixer_find(const char *name, char *text, int capacity);
 
 #endif

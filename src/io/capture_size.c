@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * These norms need not be reproducible to the bit.  So they are summed in eight accumulators, which
- * makes summing faster than reading. */
+ * The norms of queries and keys need not be reproducible to the bit.  So they are summed in eight
+ * accumulators, which makes summing faster than reading. */
 #include "io/capture_size.h"
 
 #include <math.h>

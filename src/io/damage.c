@@ -15,8 +15,8 @@
 #include "io/h5/listing.h"
 
 enum { LINES_MOST = 16 /* lines per dataset */, PIECE_BYTES = 1 << 20 };
-/* The most chunks of a file.  A file with more chunks is not searched, since it can only be meant
- * to keep the program busy: 10^9 rows of 64 codes have only 244,141 chunks. */
+/* The most chunks of a dataset.  A dataset with more chunks is not searched, since it can only be
+ * meant to keep the program busy: 10^9 rows of 64 codes have only 244,141 chunks. */
 enum { CHUNKS_MOST = 1 << 24 };
 
 /* A dataset whose chunks are read. */
@@ -35,7 +35,8 @@ struct damage {
   char first[600]; /* the first run, as text */
 };
 
-/* rows[2] <- the first and last row of entries first .. last of supports; 0: not known. */
+/* rows[2] <- the first and last row of entries first .. last of supports.  Returns 0 if these rows
+ * are not known. */
 static int rows_find(const struct verify *v, gidx first, gidx last, gidx *rows)
 {
   struct h5_array starts;

@@ -208,8 +208,8 @@ static int block_check(const struct verify *v, const struct value_block *b)
   return OK;
 }
 
-/* Check a dictionary file.  The mean of a supports file is checked here too: it is the same
- * dataset. */
+/* Check a dictionary file.  The mean of a supports file is checked here too: its dataset has the
+ * same path, /mean. */
 static int file_check(struct verify *v)
 {
   int has_atoms, has_mean;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An encoder consists of datasets and attributes of one group.  encoder_read() reads its matrices
+ * An encoder consists of datasets and attributes of one group.  encoder_read() reads the matrices
  * whole, for commands that write them again.  encoder_input_open() reads the encoder's matrix in
  * pieces, to encode rows; it does not read the decoder. */
 #include "io/encoder.h"

@@ -29,8 +29,8 @@ struct entry_counts {
   int shares;
   struct atom_count *atoms; /* [k] */
   struct entry_piece piece; /* the piece to be counted next; count 0: none yet */
-  struct entry_twice {
-    gidx entry, row; /* entry -1: none */
+  struct entry_twice {      /* of each share: the first entry whose row has its atom twice */
+    gidx entry, row;        /* entry -1: none */
     idx atom;
   } twice[MAX_COUNTERS];
 };

@@ -22,7 +22,7 @@ struct entry_rules {
 };
 
 /* Returns 1 if the n entries of a row keep the rules; then *nonzero grows by the number of values
- * that are not 0.  Returns 0 otherwise, and without a test for fewer than five entries. */
+ * that are not 0.  Returns 0 otherwise; also, without a test, if n is below five. */
 int entry_row_is_plain(const struct entry_rules *r, const idx *atoms, const float *values,
                        const float *scores, gidx n, gidx *nonzero);
 

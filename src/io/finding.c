@@ -39,7 +39,7 @@ int finding_write(struct matrix_output *f, const struct find_point *point, gidx 
   return identity_write(h5, HELD_GROUP, &held);
 }
 
-/* *rows <- the number of rows of an array, at most INT32_MAX. */
+/* *rows <- the number of rows of an array, which must be below INT32_MAX. */
 static int rows_count(const struct h5_file *f, const char *object, gidx *rows)
 {
   struct h5_array a;

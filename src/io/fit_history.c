@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The table is a matrix of float64 whose columns an attribute names. */
+ * The history is a matrix of float64; an attribute names its columns. */
 #include "io/fit_history.h"
 
 #include <stddef.h>

@@ -72,8 +72,9 @@ int fit_record_write(struct matrix_output *f, const struct fit_record *record, i
 /* Read all except atoms, mean and sums from the dictionary at path, into the arena.  ERR_INPUT: no
  * fit wrote it. */
 int fit_record_read(const char *path, struct arena *arena, struct fit_record *record);
-/* Read the sums, or with is_conjugate the weights of atoms instead; also read for how many parts
- * each atom was idle.  ERR_INPUT: there are none, or they have other shapes. */
+/* Read the sums of a fit by parts, or with is_conjugate the weights of atoms instead.  Also read
+ * the number of parts since a row used each atom.  ERR_INPUT: there are none, or they have other
+ * shapes. */
 int fit_sums_read(const char *path, struct arena *arena, idx k, idx p, int is_conjugate,
                   struct fit_point *point);
 

@@ -16,7 +16,7 @@
 #include "io/journal.h"
 
 /* A file format.  name: what messages call it. imports and read: the Python module, and the
- * expression that reads the file OLD as t, which is a table of arrays or one array. */
+ * expression that reads the file OLD: a table of arrays if is_table is 1, otherwise one array. */
 struct format {
   const char *name, *ending, *imports, *read;
   int is_table;

@@ -45,7 +45,7 @@ static int marks_compare(struct comm *c, const struct input_mark *mine, gidx cou
   return comm_agree(c, status);
 }
 
-/* Compare the marks of the inputs.  Every rank finds the same difference. */
+/* Compare the marks of the inputs.  All ranks return the same status. */
 static int marks_agree(struct comm *c)
 {
   struct input_mark *mine;

@@ -7,9 +7,10 @@
 
 #include "comm/comm.h"
 
-/* Make the status of opening inputs common, and check that all ranks see the same files: ERR_INPUT
- * names the rank and the file.  Every parallel command opens its inputs in the argument of such a
- * call, before any collective operation whose counts depend on them.  Collective. */
+/* Make `status`, that of opening the inputs, the same on all ranks, and check that all ranks see
+ * the same files: ERR_INPUT names the rank and the file.  Every parallel command opens its inputs
+ * in the argument of such a call, before any collective operation whose counts depend on them.
+ * Collective. */
 int inputs_agree(struct comm *c, int status);
 
 /* Call this before a result is published.  ERR_IO: an input of any rank changed while it was read.

@@ -42,7 +42,8 @@ static void name_count(struct folder_count *c, const char *name)
   for (int i = 0; i < LENGTH(data_ends); i++) c->files[i] += text_ends_in(name, data_ends[i]);
 }
 
-/* list <- "used.in, supports.h5, ...": the first names of a folder. */
+/* list <- "used.in, supports.h5, ...": the first names of a folder.  *found <- the counts of all
+ * its names. */
 static void folder_list(const char *folder, char *list, size_t capacity, struct folder_count *found)
 {
   struct dirent **names = NULL;
@@ -63,8 +64,8 @@ static void folder_list(const char *folder, char *list, size_t capacity, struct 
   free(names);
 }
 
-/* mend <- the text that names all data files of a folder, if rows can come from several files;
- * otherwise "". */
+/* mend <- the text that names the data files with the most frequent ending, if rows are wanted and
+ * there are several such files; otherwise "". */
 static void folder_advice(const char *folder, const char *file, const struct folder_count *found,
                           char *mend, size_t capacity)
 {

@@ -7,8 +7,9 @@
 
 #include <stdio.h>
 
-/* Print the page of a file: of HDF5 its format, objects with shapes and types, metrics and
- * provenance; also pages of .npy and safetensors files.  ERR_IO, ERR_INPUT. */
+/* Print the page of a file.  For HDF5 it has the format, objects with shapes and types, metrics and
+ * provenance.  Files of .npy and safetensors, journals and growing files (journal.h) have pages of
+ * their own.  ERR_IO, ERR_INPUT. */
 int file_inspect(const char *path, FILE *out);
 
 /* Open an HDF5 file.  A file of Sagitta with a newer format version gives a warning, not a failure.

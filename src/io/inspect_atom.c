@@ -32,13 +32,13 @@ struct atom_summary {
   struct dictionary_input dictionary;
   struct supports_input supports;
   struct seeds_record seeds; /* stability NULL: it is not known */
-  const float *firing;       /* [k] codes above it fire (N.37f); NULL: not known */
+  const float *firing;       /* [k] a code above this number fires (N.37f); NULL: not known */
   gidx fires;                /* number of rows in which the atom fires */
   struct entry *nearest;     /* [count] */
   struct top_rows top;       /* the rows with the largest codes of this atom */
   float *codes;              /* [n_codes] codes of the atom that are not 0; owned */
   gidx n_codes, capacity, density;
-  struct tokens tokens; /* the words may be known without an open file */
+  struct tokens tokens; /* tokens.words may be known without an open file of tokens */
   struct sources_names names;
   struct sources sources;
   struct arena arena;
@@ -234,8 +234,8 @@ static int words_print(struct atom_summary *w, gidx row, FILE *out)
   return w->sources.has_tokens ? sources_context(&w->sources, &w->tokens, row, AROUND, out) : OK;
 }
 
-/* *list <- the sources of the atom in a row.  list->pair <- the place of the atom among the entries
- * of the supports. */
+/* *list <- the request to show the sources of the atom in a row.  list->pair is the place of the
+ * atom among the entries of the supports. */
 static int list_find(const struct atom_summary *w, gidx row, struct source_list *list)
 {
   const struct support_source *s = &w->supports.source;

@@ -17,7 +17,7 @@ struct atom_request {
   const char *rows;       /* a file of the rows that has /token; NULL: the rows of the run that
                            * wrote supports.h5, if they have /token */
   const char *tokens;     /* a file of tokens to use instead; or NULL */
-  const char *vocabulary; /* a text with a line for each token, or NULL */
+  const char *vocabulary; /* the words of the tokens (vocabulary.h), or NULL */
   const char *attribution, *capture; /* as in struct sources_names */
   idx atom, count;                   /* count: the number of rows and of nearest atoms to show */
   idx sources;                       /* how many contributions to show per row */

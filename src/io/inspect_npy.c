@@ -19,7 +19,7 @@ enum { BLOCK_VALUES = 1 << 18, VALUES_SHOWN = 6 };
 /* The results of a pass over all rows; a row is an entry of the first dimension. */
 struct survey {
   gidx rows, width; /* width: values of a row */
-  gidx bad, bad_at; /* values that are not finite, and the first of them */
+  gidx bad, bad_at; /* number of values that are not finite, and index of the first of them */
   real least, most; /* norms of rows */
   float first[VALUES_SHOWN];
 };

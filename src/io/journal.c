@@ -370,8 +370,8 @@ static int other_find(const char *path, int *is_there)
   return OK;
 }
 
-/* A journal or a growing file of the result was found.  Check that the other one of the pair exists
- * too. */
+/* A journal or a growing file of the result was found; name <- the journal.  Check that the other
+ * one of the pair exists too.  A journal without its growing file is removed. */
 static int found_take(const char *found, char *name)
 {
   char other[4096];
@@ -389,8 +389,9 @@ static int found_take(const char *found, char *name)
     unlink(found);
     return OK;
   }
-  CHECK(!*name, ERR_CREATE, "'%s' and '%s' are there, of two jobs: remove one, and what it is of",
-        name, found);
+  CHECK(!*name, ERR_CREATE,
+        "'%s' and '%s' are the journals of two jobs: remove one, and its growing file", name,
+        found);
   strcpy(name, found);
   return OK;
 }

@@ -22,7 +22,7 @@ struct support_counts {
   gidx n, nnz, nonzero; /* rows, entries, entries with a code that is not 0 */
   idx k;
   gidx *density;   /* [k] rows that have the atom; borrowed */
-  int has_offsets; /* /supports/indptr was checked too; each row has s entries */
+  int has_offsets; /* /supports/indptr was checked too, and each row has s entries */
 };
 /* Check the metrics against the counts: metrics that follow from the counts must have the exact
  * bits, the others must be in their range, and every formula must be that of model/results.h. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes, attributes and slots are checked when a capture is opened, values when they are read. */
+ * Shapes, attributes and slots are checked when a capture is opened, and the values of tokens when
+ * they are read. */
 #include "io/mixer_capture.h"
 
 #include <float.h>
@@ -54,7 +55,7 @@ static int channels_find(struct mixer_input *c)
   TRY(count_read(c, "key_columns", &m->d));
   gidx rest = c->x.shape[1] - 2 * (gidx)m->heads_k * m->d;
   CHECK(rest > 0 && rest % m->heads == 0 && rest / m->heads <= INT32_MAX, ERR_INPUT,
-        "'/x' of '%s' has %lld channels: %lld are left for v behind q and k of %d heads of %d, and "
+        "'/x' of '%s' has %lld channels: %lld are left for v after q and k of %d heads of %d, and "
         "'/beta' has %d heads",
         c->path, (long long)c->x.shape[1], (long long)rest, m->heads_k, m->d, m->heads);
   m->dv = (idx)(rest / m->heads);
@@ -308,8 +309,8 @@ static int objects_open(struct mixer_input *c)
   s->n = c->beta.shape[0];
   gidx tokens = has_x ? c->x.shape[0] : c->q.shape[0];
   CHECK(tokens == s->n && s->n >= 1, ERR_INPUT,
-        "'/beta' of '%s' has %lld tokens, '%s' %lld: as many are needed, and one at least", c->path,
-        (long long)s->n, has_x ? "/x" : "/q", (long long)tokens);
+        "'/beta' of '%s' has %lld tokens, '%s' %lld: the numbers must be equal, and at least 1",
+        c->path, (long long)s->n, has_x ? "/x" : "/q", (long long)tokens);
   if (has_conv) TRY(conv_read(c));
   TRY(attributes_read(c));
   TRY(gated_delta_check(&s->net));

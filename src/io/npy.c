@@ -60,8 +60,8 @@ static int type_read(struct flat_file *f, const char **at)
   return OK;
 }
 
-/* Read one size of a shape: digits without sign and leading zeros.  Python 2 added an L, as in
- * 600L. */
+/* Read one size of a shape: digits without a sign and without leading zeros.  Python 2 added an L,
+ * as in 600L. */
 static int size_read(const char **at, long long *size)
 {
   size_t digits = strspn(*at, "0123456789");

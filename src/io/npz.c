@@ -53,8 +53,8 @@ struct directory {
   gidx at, bytes;
 };
 
-/* *d <- the place from the 64-bit end record.  Its locator is in front of the 32-bit record, at
- * `end`. */
+/* *d <- the place from the 64-bit end record.  The locator of this record is in front of the 32-bit
+ * end record, which begins at byte `end`. */
 static int wide_find(const struct flat_file *f, gidx end, struct directory *d)
 {
   unsigned char locator[LOCATOR_BYTES], record[WIDE_END_BYTES];

@@ -105,7 +105,7 @@ static int chunks_leave(const char *name, gidx base, gidx end)
     if (put <= 0) error = put ? errno : EIO;
     at += put;
   }
-  if (file >= 0 && close(file) && !error) error = errno; /* where network file systems report it */
+  if (file >= 0 && close(file) && !error) error = errno; /* NFS reports failed writes here */
   return error;
 }
 

@@ -37,7 +37,8 @@ int result_reserve(struct result_file *r, const char *path, gidx bytes);
 /* As result_reserve(), for an existing file at `name` that other jobs may also write. */
 int result_join(struct result_file *r, const char *path, const char *name, gidx bytes);
 int result_convert(struct result_file *r, const struct file_kind *kind, gidx base, gidx end);
-/* Keep the file even if the run fails (temporary_keep()), and sync its folder. */
+/* Keep the file even if the run fails, under a name that ends in `end` (temporary_keep()), and sync
+ * its folder. */
 int result_keep(struct result_file *r, const char *end);
 /* Write /run and close; read the file again and verify every checksum and invariant, except of
  * entries that r->counts covers; sync it; rename it, then the run's used.in and run.log

@@ -376,7 +376,7 @@ int part_copy(const struct part_input *p, const struct support_sink *sink, gidx 
 struct part_taking {
   const struct part_input *part;
   const struct support_sink *sink;
-  gidx first;  /* the sink's row of the part's first row */
+  gidx first;  /* the row of the sink that the part's first row becomes */
   gidx *start; /* row offsets of a block, from 0 on; owned */
   gidx capacity;
 };

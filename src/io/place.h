@@ -36,7 +36,7 @@ int output_claim(const char *path, int force, char *resolved);
  * ERR_CREATE: another run has claimed `path` alone. */
 int output_claim_shared(const char *path);
 /* ERR_CREATE: force is 0, and the claimed file or a journal that a stopped job left of it exists.
- * The second looks only for such a journal. */
+ * output_check_left() looks only for such a journal. */
 int output_check_free(const char *path, int force);
 int output_check_left(const char *path, int force);
 /* output_left(): the journal that a stopped job left of a claimed file (journal.h); "": there was

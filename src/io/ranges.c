@@ -79,8 +79,8 @@ int ranges_text(const char *growing, char **text, gidx *id)
   return OK;
 }
 
-/* Write the text into the temporary file, and link it to the result's name if no file has that.
- * *error <- the system's error, or 0. */
+/* Write the text into the temporary file, and link it to the growing file's name if no file has
+ * this name.  *error <- the system's error, or 0. */
 static int beginning_link(const struct temporary *t, FILE *file, const char *text, int *error)
 {
   char head[64];
@@ -190,9 +190,9 @@ static int journal_take(struct range_list *list, const char *growing, const char
   return OK;
 }
 
-/* If this name is a growing file, note it: as the file of the journals that were found before, or
- * as the file of a single job.  A growing file of several jobs without any journal is ignored,
- * because every job at work has a journal. */
+/* If this name is the growing file of a single job, note it.  Also note a growing file of several
+ * jobs, unless another one was noted already.  Every job at work has a journal, and the files of
+ * journals were noted first, so no job is at work on a file that is not noted. */
 static int growing_take(struct range_list *list, const char *growing, const char *tail)
 {
   if (strcmp(tail + DIGITS, GROWING_END) != 0) return OK;

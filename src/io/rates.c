@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An object of known keys; the text is read whole. */
+ * The file is one JSON object, and is read whole. */
 #include "io/rates.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 enum { MAX_TEXT = 1 << 20 };
 
-/* Which of the keys were there. */
+/* Bits for the required keys that were found. */
 enum {
   SEEN_COMMAND = 1,
   SEEN_RANKS = 2,
@@ -24,7 +24,8 @@ enum {
   SEEN_ALL = 31
 };
 
-/* Of a line: its name, point and rate, in any order. */
+/* A line of the list of rates: its name, the sizes at which the rate was measured, and the rate.
+ * Its keys may have any order. */
 struct line {
   char *name;
   double at[RATE_AXES];
@@ -111,7 +112,7 @@ static int number_copy(struct json_reader *r, idx *to)
   return OK;
 }
 
-/* An entry of the object; *seen gets a bit for what has to be there. */
+/* Read an entry of the object.  *seen gets a bit for each required key. */
 static int entry_read(struct json_reader *r, struct rates *rates, unsigned *seen)
 {
   const struct {

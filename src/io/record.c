@@ -233,7 +233,7 @@ static void ranges_path(const char *growing, char *path)
 }
 
 /* List the ranges of this growing file.  The list is empty if the journals in the folder belong to
- * another one. */
+ * another growing file. */
 static int ranges_of(const char *growing, struct range_list *list)
 {
   char path[4096];

@@ -16,8 +16,8 @@
 struct json;
 
 struct record {
-  struct supports_shape shape; /* of the whole result; only n, k, s, d, p, has_codes and nonnegative
-                                * are set */
+  struct supports_shape shape; /* of all rows of the job; only n, k, s, d, p, has_codes and
+                                * nonnegative are set */
   struct encode_part part;     /* of the rows that are done */
   gidx *density;               /* [k] */
   uint64_t dictionary, inputs; /* hash of the dictionary, and mark of the files of rows; 0: not

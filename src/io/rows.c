@@ -331,8 +331,8 @@ int rows_input_open(struct rows_input *f, struct comm *c, const char *text)
   return OK;
 }
 
-/* A hash of size, time and place of each file.  With has_inodes 0 the inode numbers are left
- * out. */
+/* A hash of size, time and position in the list of each file.  With has_inodes 0 the inode numbers
+ * are left out. */
 static uint64_t files_mark(const struct rows_input *f, int has_inodes)
 {
   uint64_t mark = 1;

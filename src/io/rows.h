@@ -29,7 +29,8 @@ struct rows_input {
   const char **files; /* [n_files], borrowed: the files of rows, without /path, and the files @LIST,
                        * which list names */
   int n_files;
-  struct rows_shard *shards; /* [count], owned; a virtual dataset is replaced by its sources */
+  struct rows_shard *shards; /* [count], owned; a virtual dataset is a shard without rows, and its
+                              * sources follow it */
   int count, capacity;
   struct shard_names names;
   struct shard_pool pool;

@@ -4,8 +4,8 @@
  *
  * Floor: io.  Meaning and invariants: doc/formats.md.
  *
- * CONTRIBUTING.md says how to add a dataset.  To add a kind of file: a <kind>.c with its header,
- * and a row in file_kinds[] of schema.c.  `verify`, `inspect` and `diff` use the tables. */
+ * CONTRIBUTING.md says how to add a dataset.  To add a kind of file, add a <kind>.c with its
+ * header, and a row in file_kinds[] of schema.c.  `verify`, `inspect` and `diff` use the tables. */
 #ifndef IO_SCHEMA_H
 #define IO_SCHEMA_H
 
@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "io/h5/h5.h"
 
-/* One dataset.  type: TYPE_OTHER: several types are allowed, and the check of its kind tests the
+/* One dataset.  With type TYPE_OTHER several types are allowed, and the check of the kind tests the
  * type.  shape: a letter or word per dimension; '|' separates alternatives of different rank.  A
  * letter has the same value everywhere in a file; "N+1" is one more than "N". */
 struct object_row {

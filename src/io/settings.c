@@ -101,8 +101,8 @@ static int object_read(struct json_reader *r, struct settings *s, struct place *
   return OK;
 }
 
-/* Read a value, and add it to the settings.  An item of a list is not added, but values in objects
- * that are items are. */
+/* Read a value, and add it to the settings.  A value that is itself an item of a list is not added;
+ * the values of an object in a list are added. */
 static int value_read(struct json_reader *r, struct settings *s, struct place *at)
 {
   char *text;

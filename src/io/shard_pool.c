@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A pool keeps a limited number of files open.  If all places are taken, the file that was used
- * longest ago and has no reader is closed. */
+ * A pool keeps a limited number of files open.  If all places are taken, one of the files without a
+ * reader is closed: the one that was used longest ago. */
 #include "io/shard_pool.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct surveyor {
   struct comm *c;
   idx *counts, *sizes; /* [size] of each rank: number of arrays, and bytes of texts */
   char *own;           /* texts of this rank */
-  gidx used, capacity; /* their bytes */
+  gidx used, capacity; /* of `own`: bytes in use, bytes allocated */
   struct arena arena;
 };
 
@@ -206,7 +206,7 @@ static int oldest_pause(struct shard_pool *pool)
 }
 
 /* Check that the file is the one that the surveying rank saw.  A file with the same inode must also
- * have the same fraction of a second as its time; a copy on another machine need not. */
+ * have been modified at the same fraction of a second; a copy on another machine need not. */
 static int mark_check(const struct shard_pool *pool, const struct pool_array *a)
 {
   const struct input_array *in = a->input;

@@ -197,7 +197,7 @@ int shards_open(struct shard_names *s, const char *text)
   for (char *name; !status && (name = strsep(&rest, "\n"));)
     status = *name == '@' ? list_add(s, name + 1) : entry_add(s, name, NULL, 0);
   free(copy);
-  if (s->count > 1) proc_files_allow(); /* because all shards stay open */
+  if (s->count > 1) proc_files_allow(); /* since many shards may be open at once */
   return status;
 }
 

@@ -65,8 +65,8 @@ static long long rise_of(const char *a, const char *b)
   return strtoll(b, NULL, 10) - strtoll(a, NULL, 10);
 }
 
-/* Warn about a gap in names first .. end - 1 of a pattern.  A gap is a place where the number rises
- * by several steps; all other rises are one step. */
+/* Warn about the largest gap in names first .. end - 1 of a pattern.  The smallest rise of the
+ * number is its step.  There is a gap where the number rises by several steps. */
 static void gaps_warn(const struct shard_name *list, int first, int end)
 {
   long long least = LLONG_MAX, most = 0;
@@ -77,8 +77,9 @@ static void gaps_warn(const struct shard_name *list, int first, int end)
     least = rise < least ? rise : least;
     if (rise > most) most = rise, at = i;
   }
+  /* If a rise is not a multiple of the step, the numbers do not count files. */
   for (int i = first + 1; i < end; i++)
-    if (rise_of(list[i - 1].name, list[i].name) % least) return; /* they do not count files */
+    if (rise_of(list[i - 1].name, list[i].name) % least) return;
   if (most > least)
     log_warn("of '%s' '%s' is followed by '%s': if files are missing between, bring them",
              list[at].origin, file_of(list[at - 1].name), file_of(list[at].name));

@@ -15,7 +15,7 @@
 
 static struct {
   struct temporary used, log;
-  int has_used, has_log; /* not published yet */
+  int has_used, has_log; /* 1: begun, and not published yet */
   int has_result;        /* this run has published a result */
 } pair;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The outcomes of a block are written column by column, one array for each member of the struct. */
+ * The outcomes of a block are written column by column, one array for each member of struct
+ * arrow_outcome. */
 #include "io/solutions.h"
 
 #include <stdlib.h>
@@ -57,7 +58,7 @@ gidx solutions_bytes(const struct systems_shape *s)
   return (gidx)(8 * reals * (1 + 0x1p-10)) + SLACK_BYTES;
 }
 
-/* Write the outcomes of a block. `column` has space for one member of all of them. */
+/* Write the outcomes of a block. `column` has space for one member of each outcome. */
 static int outcomes_write(struct solutions_output *r, const struct solution_block *block,
                           char *column)
 {

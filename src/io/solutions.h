@@ -37,7 +37,7 @@ struct solutions_input {
   struct arrow_options options;
 };
 /* Verify and open it.  Call solutions_input_close() also after a failure.  ERR_IO: cannot open;
- * ERR_INPUT: damaged, or neither of these. */
+ * ERR_INPUT: damaged, or a file of another kind. */
 int solutions_input_open(struct solutions_input *f, const char *path);
 void solutions_input_close(struct solutions_input *f);
 /* Write the f->part.systems solutions of the file to a sink.  shape: the shape of all systems.

@@ -15,8 +15,9 @@ struct stable_atoms {
   idx count, p;       /* count 0: no atoms were selected, and all are used */
 };
 
-/* best[k] <- the largest cosine of each of the atoms[k][p] in several comparison.h5; `comparisons`
- * has one file name per line.  ERR_INPUT: a file compares another dictionary. */
+/* best[k] <- for each of the atoms[k][p], the largest of its cosines with the atoms that are paired
+ * with it in several comparison.h5; `comparisons` has one file name per line.  ERR_INPUT: a file
+ * compares another dictionary. */
 int stable_atoms_compare(const struct atom_source *source, const float *atoms,
                          const char *comparisons, struct arena *arena, float *best);
 /* Move the atoms[k][p] whose stability[k] is at least `least` to the front, and fill in s.

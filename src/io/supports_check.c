@@ -26,7 +26,7 @@
 #include "model/route.h"
 
 enum {
-  ROWS = 1 << 16,
+  ROWS = 1 << 16,       /* of a block */
   PIECE = 1 << 18,      /* entries per thread, with several threads: a chunk of Sagitta's files */
   ALONE = 1 << 15,      /* entries, with one thread */
   LONG_PIECE = 1 << 22, /* entries, if chunks should rarely be read twice */
@@ -302,8 +302,8 @@ static void parts_cut(struct support_pass *s)
   }
 }
 
-/* The first `count` entries of this piece become the previous piece.  The next piece takes the
- * memory of the piece before. */
+/* The first `count` entries of this piece become the previous piece.  The next piece uses the
+ * memory that the previous piece had until now. */
 static void piece_swap(struct support_pass *s, gidx count)
 {
   struct support_arrays now = {s->atoms, s->values, s->scores, s->blocks};

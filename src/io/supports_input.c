@@ -280,7 +280,7 @@ static int file_check(const char *path)
   int is_array =
       input_format_of(path) != INPUT_H5 || (length > 4 && strcmp(path + length - 4, ".npz") == 0);
   CHECK(!is_array || !input_is_there(path), ERR_INPUT,
-        "'%s' is no HDF5 file, which codes are in: " CSR_MEND
+        "'%s' is no HDF5 file, and codes are read from HDF5 alone: " CSR_MEND
         ", as s.load_npz(\"%s\") or numpy.load(\"%s\") does",
         path, path, path);
   return OK;

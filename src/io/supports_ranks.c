@@ -160,7 +160,8 @@ static int beside_check(void *self)
   return h5_placed_sync(&f->indices);
 }
 
-/* Give the rows written so far to the checking thread, when it has finished the earlier ones. */
+/* Wait until the checking thread has finished the earlier rows, and give it the rows written
+ * since. */
 static int check_begin(struct supports_output *f, gidx end)
 {
   if (!f->checker.state) TRY(worker_open(&f->checker));

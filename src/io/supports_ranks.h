@@ -9,11 +9,11 @@
 #include "comm/comm.h"
 #include "io/supports.h"
 
-/* Begin a file of this shape that rank 0 has created, without rows.  *is <- 1: each rank writes
- * rows of its own to the sink of its *f, in ascending order: whole sum blocks (4,096 rows), or the
- * last rows of the file.  *is <- 0: rank 0 alone writes.  The reason is that there is one rank,
- * that chunks of this shape have no fixed places, that the file system may write back a memory page
- * with chunks of two ranks (logged), or that a rank cannot see the file (logged). */
+/* Begin a file of this shape that rank 0 has created, and that has no rows yet.  *is <- 1: each
+ * rank writes rows of its own to the sink of its *f, in ascending order: whole sum blocks (4,096
+ * rows), or the last rows of the file.  *is <- 0: rank 0 alone writes.  The reason is that there is
+ * one rank, that chunks of this shape have no fixed places, that the file system may write back a
+ * memory page with chunks of two ranks (logged), or that a rank cannot see the file (logged). */
 int supports_ranks_begin(struct supports_output *f, struct comm *c,
                          const struct supports_shape *shape, idx rounds, int *is);
 
@@ -25,9 +25,10 @@ int supports_ranks_begin(struct supports_output *f, struct comm *c,
 int supports_ranks_check(struct supports_output *f, struct comm *c, int all, gidx first, gidx end);
 /* Add counts of rows that were checked.  Not collective. */
 int supports_counts_add(struct supports_output *f, const struct support_counts *more);
-/* Call this after this rank has written rows up to `end` of a file whose chunks have fixed places.
- * From time to time it gives the unchecked rows to a thread, so that few are left to check at the
- * end.  It may return a failure that belongs to rows of an earlier call.  Not collective. */
+/* Call this after this rank has written the `rows` rows before row `end` of a file whose chunks
+ * have fixed places.  From time to time it gives the unchecked rows to a thread, so that few are
+ * left to check at the end.  It may return a failure that belongs to rows of an earlier call.  Not
+ * collective. */
 int supports_placed_wrote(struct supports_output *f, gidx rows, gidx end);
 /* Wait until the checking thread no longer reads the file; call it before closing.  Safe on a
  * zeroed struct.  Not collective. */

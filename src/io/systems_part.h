@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The group /part of the file that a stopped `assemble` or `solve` leaves under the name of the
- * result: the first systems, or their solutions.  A complete result has only the mark, in /inputs.
+ * result: the first systems, or their solutions.  A complete result has only the mark, in /inputs,
+ * or no mark if its run gave none.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_SYSTEMS_PART_H

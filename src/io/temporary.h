@@ -5,7 +5,7 @@
  * Floor: io.  Used by rank 0 alone; not collective.
  *
  * A temporary is created as a new file, NAME.<16 hexadecimal digits>.tmp beside NAME; an existing
- * file or link is never opened.  So a run removes only files that it made. */
+ * file or link is never opened.  So the temporaries that a run removes are files that it made. */
 #ifndef IO_TEMPORARY_H
 #define IO_TEMPORARY_H
 

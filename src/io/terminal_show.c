@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shows the evidence, the directions that the data do not determine, the least determined atoms,
- * the strongest couplings, and the hash of the artifact. */
+ * The page of a terminal.h5 shows the evidence, the directions that the data do not determine, the
+ * least determined atoms, the strongest couplings, and the hash of the artifact. */
 #include "io/terminal.h"
 
 #include <math.h>
@@ -99,8 +99,8 @@ static int weak_print(const struct h5_file *f, FILE *out)
   return OK;
 }
 
-/* out <- an array about the weakest directions, with `columns` values for each.  *count: their
- * number; if it is negative it is set, otherwise it must match. */
+/* out <- an array about the weakest directions, with `columns` values for each.  *count: the number
+ * of directions; if it is negative it is set, otherwise it must match. */
 static int directions_read(const struct h5_file *f, const char *name, enum h5_type type,
                            gidx columns, gidx *count, void *out)
 {

@@ -44,7 +44,7 @@ static int lists_check(const struct top_rows *t, idx first, gidx n_rows)
     CHECK((row < 0) == (t->code[i] == 0), ERR_INPUT, "atom %lld: the code in row %lld is %g" ANEW,
           atom, row, (double)t->code[i]);
     CHECK(row < 0 || !follows || top_before(t->code[i - 1], t->row[i - 1], t->code[i], row),
-          ERR_INPUT, "atom %lld: row %lld stands behind a weaker one" ANEW, atom, row);
+          ERR_INPUT, "atom %lld: row %lld comes after a weaker one" ANEW, atom, row);
   }
   return OK;
 }

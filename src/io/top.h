@@ -12,7 +12,7 @@
 
 extern const struct file_kind top_kind;
 
-/* Write and publish the lists of supports of n_rows rows. */
+/* Write and publish the lists, which were made from supports of n_rows rows. */
 int top_write(const char *path, const struct top_rows *top, gidx n_rows,
               const struct identity *inputs, const struct run_fact *facts, int n_facts);
 

@@ -106,7 +106,7 @@ static int row_check(struct truth_pass *t, gidx row, gidx begin, gidx end)
     for (gidx i = 0; i < count; before = t->atoms[i++])
       CHECK(t->atoms[i] > before && t->atoms[i] < t->features && isfinite(t->codes[i]) &&
                 t->codes[i] > 0,
-            ERR_INPUT, "row %lld: feature %d with magnitude %g behind feature %d" ANEW,
+            ERR_INPUT, "row %lld: feature %d with magnitude %g comes after feature %d" ANEW,
             (long long)row, t->atoms[i], (double)t->codes[i], before);
   }
   return OK;

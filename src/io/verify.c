@@ -45,8 +45,8 @@ static int identity_check(struct verify *v)
 
 enum { LARGE_BYTES = 4 << 20 }; /* threads read the chunks of datasets from this size on */
 
-/* Read all values, and the bytes of texts.  is_known: values of a dataset that another check reads,
- * or that were checked when they were written; these are not read here. */
+/* Read all values, and the bytes of texts.  is_known: 1: another check reads these values, or they
+ * were checked when they were written, so they are not read here. */
 static int values_read(struct verify *v, struct h5_values *values, int is_known)
 {
   char text[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The file is read whole, and words point into it.  Words in JSON are decoded in place.
+ * The file is read whole, and its words are copied.  Texts in JSON are decoded in place first.
  *
  * Tokenizers mark in their words where blanks are.  The words kept here use the marks of WordPiece:
  * "##" in front of a word that continues the previous one; all other words follow a blank. */
@@ -62,7 +62,7 @@ static int lines_read(struct vocabulary *v, char *text)
   return OK;
 }
 
-/* Does a text begin like JSON, and not like a word such as "[PAD]"? */
+/* Do the beginning and the end of a text look like JSON, and not like a word such as "[PAD]"? */
 static int is_json(const char *text)
 {
   static const char blanks[] = " \t\r\n";
@@ -77,9 +77,8 @@ static int is_json(const char *text)
 /* The data of a tokenizer.json besides the words and their numbers. */
 struct tokenizer {
   struct vocabulary added; /* words without marks */
-  gidx capacity;           /* number of words for which v has space; added_capacity: for which
-                            * `added` has space */
-  gidx added_capacity;
+  gidx capacity;           /* number of words for which v has space */
+  gidx added_capacity;     /* number of words for which `added` has space */
   int has_words, has_parts, has_model, is_bytes;
 };
 
@@ -222,8 +221,8 @@ static int byte_of(unsigned code)
   return -1;
 }
 
-/* The bytes of the UTF-8 character at `at` that are present.  *whole <- are these all of its
- * bytes? */
+/* Returns how many bytes of the UTF-8 character at `at` are present.  *whole <- are these all of
+ * its bytes? */
 static size_t part_of_character(const unsigned char *at, size_t left, int *whole)
 {
   /* The smallest first bytes of: 1 byte, no character, 2, 3, 4 bytes, no character. */
@@ -317,7 +316,8 @@ static int text_set(struct vocabulary *v, gidx *capacity, gidx i, const char *te
 
 static int word_spell(struct vocabulary *v, struct tokenizer *t, gidx i, speller *spell)
 {
-  size_t bytes = 4 * strlen(v->word[i]) + 8; /* text: up to three per byte, then the bytes */
+  size_t bytes = 4 * strlen(v->word[i]) + 8; /* up to three bytes of text per byte of the word, then
+                                              * the bytes that it stands for */
   char *text = malloc(bytes);
   CHECK(text, ERR_MEMORY, "cannot allocate %zu bytes", bytes);
   spell(v->word[i], text);

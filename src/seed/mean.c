@@ -59,8 +59,8 @@ static int shift_find(struct mean_work *w)
 
 enum { TASK_COLUMNS = 64, TASK_ROWS = 256 };
 
-/* A task of a thread: continue the chains of some columns over the rows that were read, or square
- * some rows. */
+/* A task of a thread: continue the chains of some columns over the rows that were read, or compute
+ * the squared norms of some of these rows. */
 static void piece_add(void *self, gidx task)
 {
   const struct mean_work *w = self;

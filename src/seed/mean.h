@@ -14,11 +14,12 @@
 #include "comm/comm.h"
 #include "model/rows.h"
 
-/* mean[rows->p] <- the means, on every rank; 0 if there are no rows.  Every row is read once; each
- * rank reads whole sum blocks (base/sums.h), round robin.  Between blocks, stops tells whether to
- * stop (NULL: never), unless the pass will end in a few seconds.  A stop gives ERR_STOPPED, since
- * half a mean is of no use to a later run.  Collective; rows must be the same on every rank.
- * ERR_INPUT names the lowest row that is not finite. */
+/* mean[rows->p] <- the means, on every rank; 0 if there are no rows.  Every row is read once, and
+ * rank 0 reads the first SHIFT_ROWS rows once more; each rank reads whole sum blocks (base/sums.h),
+ * round robin.  Between blocks, stops tells whether to stop (NULL: never), unless the pass will end
+ * in a few seconds.  A stop gives ERR_STOPPED, since half a mean is of no use to a later run.
+ * Collective; rows must be the same on every rank.  ERR_INPUT names the lowest row that is not
+ * finite. */
 int mean_compute(struct comm *c, const struct row_source *rows, const struct stops *stops,
                  real *mean);
 /* The same; it also warns if the norms of a few rows, after k is subtracted, are massive

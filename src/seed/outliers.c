@@ -83,7 +83,7 @@ static int squares_find(struct search *s)
   return OK;
 }
 
-/* *count, out[*count] <- the rows of all ranks whose square is at least bound, ascending. */
+/* *count, out[*count] <- the rows of all ranks whose squared norm is at least bound, ascending. */
 static int rows_list(struct search *s, real bound, struct arena *arena, gidx **out, gidx *count)
 {
   struct comm *c = s->c;

@@ -6,7 +6,8 @@
  *
  * First the column medians of the first min(N, SHIFT_ROWS) rows are subtracted.  A row is left out
  * if its norm is then at least `multiple` times the norm of the median row (doc/numerics.md,
- * section 7).  Held-out rows are left out in the same way, with the medians of the fitted rows. */
+ * section 7).  Held-out rows are left out in the same way, with the column medians and the median
+ * norm of the rows to fit. */
 #ifndef SEED_OUTLIERS_H
 #define SEED_OUTLIERS_H
 
@@ -24,9 +25,9 @@ struct outliers {
 };
 
 /* *rows, and *held unless it is NULL, <- sources without such rows, valid as long as *o is.  With
- * `multiple` 0 nothing is done.  Reads all rows once.  Collective, the same on every rank.
- * ERR_USAGE: `multiple` is above 0 and at most 1; ERR_INPUT: a value is not finite, or all held-out
- * rows would be left out. */
+ * `multiple` 0 nothing is done.  Reads all rows once, and the first SHIFT_ROWS rows to fit once
+ * more.  Collective, the same on every rank.  ERR_USAGE: `multiple` is above 0 and at most 1;
+ * ERR_INPUT: a value is not finite, or all held-out rows would be left out. */
 int outliers_leave_out(struct outliers *o, struct comm *c, real multiple,
                        const struct row_source **rows, const struct row_source **held);
 /* Log how many rows were left out; log nothing if multiple is 0.  Every rank calls it, rank 0

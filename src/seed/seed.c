@@ -106,8 +106,8 @@ static idx block_order(struct seeding *s)
 }
 
 /* Cut this rank's share into groups of rows that are read together, and return their number.  If
- * the source has chunks, a group spans at most as many rows as a chunk.  If not, a group has
- * consecutive rows. */
+ * the source has chunks, a group spans at most as many rows as a chunk, and at most NEAR_BYTES.  If
+ * not, a group has consecutive rows. */
 static gidx groups_cut(struct seeding *s)
 {
   const struct place *order = s->order + s->partition_first;

@@ -43,7 +43,7 @@ struct synth {
   idx *counts;          /* [size] */
   float *kept;          /* [k][d][p] planted atoms, or NULL */
   float *again;         /* [s][d][p] atoms of a row that are made again, or NULL */
-  const float **vector; /* [s * d] */
+  const float **vector; /* [s * d] the vectors of the atoms of a row */
   real *work;
   idx *atoms, *all_atoms;   /* [share][s]; rank 0: [block][s] */
   float *codes, *all_codes; /* [share][s][d]; rank 0: [block][s][d] */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Arrays being written.  Each chunk is stored once, when all of its entries are known, so the bytes
  * of the file do not depend on the blocks in which entries are written.  HDF5 allocates the chunks
- * in order; spare threads hash them and write them there. */
+ * in order, or their addresses are given (slabs.h); spare threads hash them and write them at these
+ * addresses. */
 #include "io/h5/array_write.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
@@ -144,8 +145,8 @@ static void nan_unify(enum h5_type type, void *values, gidx count)
     if ((h[i] & 0x7fff) > infinite) h[i] = type == TYPE_F16 ? 0x7e00 : 0x7fc0;
 }
 
-/* Are there NaNs among float32 values?  Four values are tested at a time: the difference is
- * negative for a NaN. */
+/* Are there NaNs among float32 values?  Four values are tested at a time: the bits of infinity
+ * minus the bits of a value without its sign are negative for a NaN. */
 static int has_nan_f32(const unsigned char *values, gidx count)
 {
   typedef int32_t lanes __attribute__((vector_size(16)));
@@ -211,14 +212,15 @@ struct piece {
   uint32_t sum;        /* its checksum */
   int error;           /* error of the system; 0: none */
   int status;          /* status of hashing */
-  double seconds;      /* seconds that hashing took */
+  double seconds;      /* of the first piece of a task: seconds that hashing all pieces of the task
+                        * took */
 };
 
 /* The next n chunks of each of some arrays.  In the file, the first chunks of all arrays come
  * first, then the second chunks of all arrays, and so on. */
 struct flight {
   struct h5_array *const *list;
-  const unsigned char *const *bytes; /* [count] of each array */
+  const unsigned char *const *bytes; /* [count] the chunks of each array, one after another */
   int count;
   gidx n;
   gidx entries;         /* entries of a chunk, without padding */
@@ -226,8 +228,8 @@ struct flight {
   gidx each;            /* pieces that one thread has at a time */
 };
 
-/* Run tasks that handle `bytes` bytes in all, on several threads if these are at least
- * ALONE_BYTES. */
+/* Run tasks that handle `bytes` bytes in all, on several threads if there are ALONE_BYTES or
+ * more. */
 static void tasks_run(size_t bytes, gidx count, void (*task)(void *self, gidx i), void *self)
 {
   if (bytes >= ALONE_BYTES)

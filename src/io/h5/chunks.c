@@ -185,7 +185,8 @@ static gidx chunk_entries(struct h5_chunks *c, hid_t dataset, gidx first, gidx c
 }
 
 /* *at <- the address of the chunk that begins at entry first.  Returns 0 if the chunk is not stored
- * as expected.  chunk: a buffer of its size, into which HDF5 seems to read. */
+ * as expected.  chunk: a buffer of its size, which HDF5 gets as the place to read to; nothing is
+ * read. */
 static int chunk_find(const struct h5_chunks *c, hid_t dataset, gidx first, unsigned char *chunk,
                       haddr_t *at)
 {

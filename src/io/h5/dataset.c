@@ -120,7 +120,8 @@ static int storage_check(const struct h5_file *f, const char *object, hid_t data
   return OK;
 }
 
-/* Make the cache hold all chunks of a row, so that reading row by row unpacks each chunk once. */
+/* Make the cache hold all chunks of a row, up to MAX_CACHE bytes, so that reading row by row
+ * unpacks each chunk once. */
 static int cache_set(hid_t dataset, hid_t creation, hid_t access)
 {
   hsize_t chunk[H5S_MAX_RANK], dims[H5S_MAX_RANK];

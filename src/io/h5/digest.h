@@ -21,7 +21,7 @@
 struct h5_digest {
   int is_tree;             /* 0: one hash of all bytes */
   int is_compared;         /* reading: bytes are hashed, and the hash will be compared */
-  struct sha256 hash;      /* reading: of the leaf so far; none between leaves */
+  struct sha256 hash;      /* reading: of the bytes read of the current leaf; none between leaves */
   struct sha256_tree tree; /* over the leaves so far */
   unsigned char *leaves;   /* writing: [capacity][SHA256_BYTES]; owned */
   gidx capacity;
@@ -46,7 +46,7 @@ int h5_digest_open(const struct h5_file *f, const char *object, int64_t dataset,
                    struct h5_digest **digest);
 /* Number of leaves of the complete tree. */
 gidx h5_digest_leaves(const struct h5_digest *digest);
-/* Set is_sealed and has_zeros of the chunks from the digest; safe on NULL. */
+/* Set is_sealed and has_zeros of the chunks from the digest, which may be NULL. */
 void h5_digest_chunks(const struct h5_digest *digest, struct h5_chunks *chunks);
 /* Call this after bytes first .. first + length - 1 were read, as they are stored.  If bytes were
  * skipped, hashing stops and nothing is compared.  ERR_INPUT: these were the last bytes, and the

@@ -46,7 +46,7 @@ struct disk_file {
   char path[];
 };
 
-/* Push the system's error, whose form h5_fail() knows, onto HDF5's stack. */
+/* Push the system's error onto HDF5's stack, in the form that h5_fail() recognises. */
 static herr_t disk_fail(hid_t minor, const char *what)
 {
   int error = errno;
@@ -224,7 +224,7 @@ static ssize_t block_write(const struct disk_file *f, const void *from, size_t b
 }
 
 /* Note the address of raw data that HDF5 wants to read (from NULL) or write.  Returns 0 if no
- * search is on for them. */
+ * search for this transfer is on: the driver then performs it. */
 static int search_note(H5FD_mem_t type, haddr_t at, size_t bytes, const void *from)
 {
   if (!search.is_on || type != H5FD_MEM_DRAW || from != search.chunk) return 0;

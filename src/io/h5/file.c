@@ -174,7 +174,7 @@ int h5_create(struct h5_file *f, const char *path)
   TRY(file_access(&list));
   TRY_H5(creation = H5Pcreate(H5P_FILE_CREATE), ERR_INTERNAL, "cannot set up HDF5");
   TRY_H5(H5Pset_obj_track_times(creation, 0), ERR_INTERNAL, "cannot set up HDF5");
-  int step = watchdog_begin(ERR_IO, "opening", path); /* as in h5_open() */
+  int step = watchdog_begin(ERR_IO, "opening", path); /* as in any_open() */
   f->id = H5Fcreate(path, H5F_ACC_TRUNC, creation, list);
   watchdog_end(step);
   H5Pclose(creation);

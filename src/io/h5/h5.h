@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The part of HDF5 that Sagitta needs: files, arrays read and written in blocks, attributes.
  *
- * Floor: io.  This folder is the only user of hdf5.h.  It uses the serial driver, and nothing is
- * collective.  See also listing.h (what a file holds), values.h (values of any type) and
- * array_write.h (several arrays at once).
+ * Floor: io.  This folder is the only user of hdf5.h.  It uses a serial driver of its own
+ * (driver.h), and nothing is collective.  See also listing.h (what a file holds), values.h (values
+ * of any type) and array_write.h (several arrays at once).
  *
  * Datasets are written little-endian, in C order, in chunks with a Fletcher-32 checksum, without
  * times, in the format of HDF5 1.10.  So equal results are equal bytes, and a flipped bit is found
@@ -78,7 +78,7 @@ struct h5_array {
   enum h5_type type;
   int rank; /* as in the file; shape is known for 1 to H5_RANK */
   gidx shape[H5_RANK];
-  int swap;                 /* 16-bit floats stored in the other byte order */
+  int swap;                 /* values are stored in the other byte order */
   int is_native;            /* reading: the bytes of values are those of `type` in memory */
   const char *path;         /* borrowed: file */
   struct input_file *input; /* reading: borrowed from the file, which stays open */
@@ -119,18 +119,19 @@ int h5_array_close(struct h5_array *a);
 
 /* Read entries first .. first + count - 1 of the first dimension.  `as` is the array's own type
  * (16-bit floats then come as raw bits in native byte order), TYPE_F32 for any float (rounded
- * once), TYPE_I32 for 64-bit integers that fit, or a wider type of the same class.  The array keeps
- * its last chunk, so only one thread may read it at a time, unless it was made a stream.  ERR_INPUT
- * also if all entries were read in order, these are the last, and the dataset's hash differs. */
+ * once), TYPE_I32 for 64-bit integers that fit, or the 64-bit type of the same class for a 32-bit
+ * one.  The array keeps its last chunk, so only one thread may read it at a time, unless it was
+ * made a stream.  ERR_INPUT also if this call reads the last entries, all entries were read in
+ * order, and the dataset's hash differs. */
 int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out);
-/* Reading: do not compare the hash, which takes longer than reading; `verify` does that.
- * Unexpected chunks of zeros are still an error.  Safe on a zeroed struct. */
+/* Reading: do not hash the values, since hashing takes longer than reading; `verify` compares the
+ * hash.  Unexpected chunks of zeros are still an error.  Safe on a zeroed struct. */
 void h5_array_stream(struct h5_array *a);
 /* Bytes of all values. */
 gidx h5_array_bytes(const struct h5_array *a);
-/* Reading: entries of a chunk; 0: there are none, or HDF5 has to read them. */
+/* Reading: entries of a chunk; 0: the array has no chunks, or only HDF5 can read them. */
 gidx h5_array_unit(const struct h5_array *a);
-/* The same for any layout; 0: the values are stored contiguously. */
+/* The same also for chunks that only HDF5 can read; 0: the array has no chunks. */
 gidx h5_array_chunk(const struct h5_array *a);
 /* A file and an array of it, opened and closed while other threads read and write entries. */
 int h5_open_beside(struct h5_file *f, const char *path, const char *object, struct h5_array *a);
@@ -166,8 +167,8 @@ void h5_to_f32(enum h5_type from, const void *in, gidx count, float *out);
 
 /* Write an attribute of an object, "/" or a path; a missing group is created. */
 int h5_attribute_text(const struct h5_file *f, const char *object, const char *name, const char *v);
-/* The same for 64 hexadecimal digits, which are stored at fixed length: in the object's header,
- * which has a checksum, while other texts are in a heap without one. */
+/* The same for 64 hexadecimal digits; the object must exist.  They are stored at fixed length, and
+ * so in the object's header, which has a checksum; other texts are in a heap without one. */
 int h5_attribute_hash(const struct h5_file *f, const char *object, const char *name,
                       const char *digits);
 int h5_attribute_long(const struct h5_file *f, const char *object, const char *name, gidx v);
@@ -187,7 +188,8 @@ int h5_read_text_any(const struct h5_file *f, const char *object, const char *na
 int h5_read_long(const struct h5_file *f, const char *object, const char *name, gidx *out);
 int h5_read_longs(const struct h5_file *f, const char *object, const char *name, int n, gidx *out);
 int h5_read_real(const struct h5_file *f, const char *object, const char *name, real *out);
-/* The same for any number, also an integer or a boolean of h5py, as other programs store it. */
+/* The same for one number of any type, also an integer or a boolean of h5py, as other programs
+ * store numbers. */
 int h5_read_number(const struct h5_file *f, const char *object, const char *name, real *out);
 
 #endif

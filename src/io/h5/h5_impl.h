@@ -6,7 +6,7 @@
 #ifndef IO_H5_H5_IMPL_H
 #define IO_H5_H5_IMPL_H
 
-#define H5Dread_chunk_vers 1 /* HDF5 2 has another one */
+#define H5Dread_chunk_vers 1 /* version 1 of H5Dread_chunk(); HDF5 2 has a later version, too */
 /* Use the functions and structs of HDF5 1.10 with later versions too. */
 #define H5_USE_110_API
 #include <hdf5.h>

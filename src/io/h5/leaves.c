@@ -11,8 +11,7 @@
 #include "base/team.h"
 
 enum { WORDS = SHA256_BYTES / 8 };
-/* The largest number of leaves.  A file that claims more is malicious: 10^9 rows of 64 codes have
- * only 244,141. */
+/* The largest number of leaves that are compared here; 10^9 rows of 64 codes have only 244,141. */
 enum { LEAVES_MOST = 1 << 24 };
 
 static int name_write(const char *object, char *name, size_t capacity)
@@ -86,10 +85,10 @@ static int leaves_load(const struct h5_file *f, const char *name, gidx n, unsign
   TRY(h5_array_open(f, name, &a));
   int is_right =
       a.type == TYPE_I64 && a.rank == 2 && a.shape[0] == n && a.shape[1] == WORDS && a.is_native;
-  int status =
-      is_right ? h5_array_read(&a, 0, n, TYPE_I64, leaves)
-               : status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' has not %lld hashes" ANEW,
-                             name, f->path, (long long)n);
+  int status = is_right ? h5_array_read(&a, 0, n, TYPE_I64, leaves)
+                        : status_fail(ERR_INPUT, __FILE__, __LINE__,
+                                      "'%s' of '%s' does not have %lld hashes" ANEW, name, f->path,
+                                      (long long)n);
   int closed = h5_array_close(&a);
   return status ? status : closed;
 }

@@ -103,7 +103,8 @@ static int target_read(hid_t group, const char *name, enum h5_entry_kind kind, c
 
 static int group_visit(struct walk *w, hid_t group, const char *path, int depth);
 
-/* *seen <- whether this group has been entered; it is remembered when it has several links. */
+/* *seen <- whether this group has been entered; the root, and a group with several links, are
+ * remembered. */
 static int was_seen(struct walk *w, const H5O_info_t *info, int *seen)
 {
   *seen = 0;
@@ -134,7 +135,7 @@ static int object_add(struct walk *w, hid_t object, const char *path, int depth)
   return seen ? OK : group_visit(w, object, path, depth);
 }
 
-/* Add the object to which a hard link leads, or the link itself if it is of another kind. */
+/* Add the object to which a hard link leads, or the link itself if it is not a hard link. */
 static int link_add(struct walk *w, hid_t group, const char *path, const struct h5_entry *link,
                     int depth)
 {
@@ -157,8 +158,8 @@ static void listing_sort(struct h5_listing *list)
 }
 
 /* Add the members of a group.  HDF5 visits them in native order and they are sorted here, because
- * HDF5 1.10 sorts in a table of its own and crashes on freeing it when a group of many members
- * turns out to be damaged. */
+ * HDF5 1.10 sorts them in a table, and crashes when it frees this table after it has found that a
+ * group of many members is damaged. */
 static int group_visit(struct walk *w, hid_t group, const char *path, int depth)
 {
   struct names names = {0};

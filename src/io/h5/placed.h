@@ -12,7 +12,7 @@
 #include "base/sha256.h"
 #include "io/h5/h5.h"
 
-/* What is known of the chunks of such an array. */
+/* The data about the chunks of an array that several ranks write. */
 struct h5_placed {
   gidx chunks;         /* number of chunks of the array */
   gidx written, zeros; /* chunks that this rank has written since the ranks last exchanged hashes
@@ -35,7 +35,8 @@ int h5_placed_close(struct h5_file *f);
 int h5_placed_begin(struct h5_array *a);
 /* The next write begins at this entry, which must be the first of a chunk. */
 int h5_placed_seek(struct h5_array *a, gidx entry);
-/* Has this rank written the chunk that begins at an entry? */
+/* Has this rank written the chunk that begins at an entry?  After an exchange of hashes, the answer
+ * is 1 for the chunks of the other ranks, too. */
 int h5_placed_has(const struct h5_array *a, gidx first);
 /* h5_placed_push(): start writing sum blocks first .. end - 1 of all arrays of the file to the
  * disk, without waiting.  h5_placed_sync(): wait until the whole file is on the disk.  These two
@@ -51,7 +52,7 @@ int h5_placed_read(const struct h5_array *a, gidx first, gidx count, void *out);
 int h5_placed_confirm(const struct h5_array *a, gidx i);
 /* Call this after the ranks have written all entries before `end`, and *a->placed has the hashes
  * and counts of all ranks.  On the rank that created the file, *a becomes as if that rank had
- * written all of them. */
+ * written all of these entries. */
 int h5_placed_end(struct h5_array *a, gidx end);
 
 /* For the code that writes chunks: the place of the hash of the chunk that begins at entry `first`;

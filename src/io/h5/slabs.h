@@ -33,7 +33,7 @@ struct h5_slabs {
   gidx offset[SLAB_ARRAYS];     /* of an array's first chunk in a slab */
   gidx slab, segment, base;     /* bytes; base: where the first segment is */
   gidx end;                     /* an address after the last chunk */
-  int level;
+  int level;                    /* j */
 };
 /* bytes[SLAB_ARRAYS]: bytes per row of each array, 0 for an array that does not exist; bytes[0] is
  * not 0.  At least `room` bytes before the first segment are left for all other data.

@@ -41,8 +41,8 @@ static void chunks_find(hid_t dataset, int rank, const hsize_t *chunk, const hsi
   }
 }
 
-/* *there <- chunks that have storage; Returns 0 if the number is not known, as in HDF5 before
- * 1.10.5. */
+/* *there <- the number of chunks that have storage.  Returns 0 if the number is not known, as in
+ * HDF5 before 1.10.5. */
 static int chunks_count(hid_t dataset, hsize_t *there)
 {
 #if H5_VERSION_GE(1, 10, 5)

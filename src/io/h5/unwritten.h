@@ -7,8 +7,9 @@
 
 #include "io/h5/h5_impl.h"
 
-/* Warn if some or all chunks of an opened array have no storage, with the number of entries of the
- * first dimension.  Rank 0 warns once per dataset.  No warning if HDF5 does not know. */
+/* Warn if some or all values of an opened array have no storage.  The warning says how many entries
+ * of the first dimension these are.  Rank 0 warns once per dataset.  There is no warning if HDF5
+ * cannot tell which chunks have storage. */
 void h5_unwritten_warn(const struct h5_array *a);
 
 #endif

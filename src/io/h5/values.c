@@ -15,7 +15,7 @@
 #include "io/h5/leaves.h"
 #include "io/h5/vlen_text.h"
 
-/* Does a type hold variable-length data, or references that point to such? */
+/* Does a type hold variable-length data, or region references, which point to such data? */
 static int holds_variable(hid_t type)
 {
   int holds = 0;
@@ -113,8 +113,10 @@ static gidx block_items(const struct h5_values *v)
   return v->bytes < BLOCK_BYTES ? BLOCK_BYTES / (gidx)v->bytes : 1;
 }
 
-/* start, size <- the next block; returns its number of items.  It runs along the first dimension
- * whose trailing part fits a block, so that it is both a hyperslab and contiguous in C order. */
+/* start, size <- the next block; returns its number of items.  Let `axis` be the first dimension
+ * for which a block can hold all items that differ only in the dimensions after it.  The next block
+ * has a range of indices of `axis`, all indices of the dimensions after it, and one index of each
+ * dimension before it.  So it is both a hyperslab and contiguous in C order. */
 static gidx block_shape(const struct h5_values *v, hsize_t *start, hsize_t *size)
 {
   gidx at = v->first, count = 1, max = block_items(v);
