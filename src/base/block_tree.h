@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums (N.0) over sum blocks (base/sums.h) that are divided among several ranks.  They are nodes of
- * a tree; a node may be absent.
+ * Sums (N.0) over sum blocks (base/sums.h) that are divided among several ranks.  Each sum is a
+ * node of a tree; a node may be absent.
  *
  * Floor: base.  Formulas: doc/numerics.md.
  *
@@ -30,9 +30,8 @@ struct block_tree {
   real *values; /* [capacity][width], borrowed from an arena */
 };
 
-/* The largest aligned node that begins at block `first` and ends at or before block `end`.
- * Repeated calls list the nodes that remain when blocks first .. end - 1 were pushed and siblings
- * joined. */
+/* The largest node that begins with block `first` and ends before block `end`.  Repeated calls list
+ * the nodes that remain when blocks first .. end - 1 were pushed and siblings joined. */
 struct block_node block_node_next(gidx first, gidx end);
 /* The number of nodes that remain after blocks first .. first + count - 1. */
 int block_nodes_count(gidx first, gidx count);

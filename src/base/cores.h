@@ -29,7 +29,8 @@ struct cores {
  * cannot be read, they count as those of this process. */
 void cores_find(struct cores *c);
 
-/* Write an array of all[processes], with threads[processes]; both may be NULL. */
+/* Write an array with the cores of all[processes] and with threads[processes]; either may be
+ * NULL. */
 void cores_json(const struct cores *all, const gidx *threads, int processes, struct json *j);
 
 /* The part of the machine that one process of a job has. */
@@ -49,7 +50,7 @@ enum cores_verdict { CORES_FIT, CORES_MANY, CORES_FEW };
 enum cores_verdict cores_evaluate(const struct core_partition *share, gidx threads);
 
 /* pthread_create() of a thread that may run on all cores of the process, even if OpenMP has bound
- * the calling thread (OMP_PROC_BIND, OMP_PLACES).  The new thread does not call OpenMP: it may
+ * the calling thread (OMP_PROC_BIND, OMP_PLACES).  The new thread must not call OpenMP: it may
  * begin while the process ends, and LLVM's OpenMP then fails.  Returns 0 or an errno. */
 int cores_thread_begin(pthread_t *thread, void *(*run)(void *argument), void *argument);
 

@@ -8,7 +8,8 @@
 
 #include "base/types.h"
 
-/* m is in [1/2, 1); the number 1 is (1/2, 1).  A failed determinant has m NaN and e 0. */
+/* m is at least 1/2 and below 1; the number 1 has m 1/2 and e 1.  A failed determinant has m NaN
+ * and e 0. */
 struct det_pair {
   real m;
   gidx e;
@@ -17,8 +18,8 @@ struct det_pair {
 extern const struct det_pair det_pair_unit;
 struct det_pair det_pair_failed(void);
 
-/* det_pair_times() returns a times b, with one rounding.  det_pair_pivot() returns a times a pivot,
- * which is finite and > 0, and may be subnormal. */
+/* det_pair_times() returns a times b, with one rounding.  det_pair_pivot() returns a times `pivot`,
+ * which must be finite and > 0, and may be subnormal. */
 struct det_pair det_pair_times(struct det_pair a, struct det_pair b);
 struct det_pair det_pair_pivot(struct det_pair a, real pivot);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The log and the progress of a run for the program that started it: lines of JSON, written to a
- * file descriptor (--progress-fd).  doc/json.md has its entries.
+ * file descriptor (--progress-fd).  doc/json.md lists the entries of a line.
  *
  * Floor: base.
  *
@@ -17,7 +17,7 @@ int events_open(int fd);
 void events_log(const char *kind, const char *id, double seconds, const char *text);
 
 /* A line of progress: `done` of `total` units of the phase `what`.  At most ten lines per second
- * are written, and always a line for the last unit. */
+ * are written, and in addition a line for the last unit. */
 void events_progress(const char *what, const char *unit, long long done, long long total);
 
 /* Is the descriptor a pipe without a reader?  Then the program that started this one has ended. */

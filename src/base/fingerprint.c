@@ -6,8 +6,8 @@
 
 #include "base/rng.h"
 
-/* Combine two words to one.  For a fixed other word it is a bijection of each word.  If a single
- * bit of each word changes, such as two signs, the changes do not cancel. */
+/* Combine two words to one.  If one of them is fixed, the result is a bijection of the other.  If a
+ * single bit of each word changes, such as two signs, the changes do not cancel. */
 static uint64_t fold(const uint64_t pair[2])
 {
   uint64_t other = pair[1] * 0xc2b2ae3d27d4eb4fu;

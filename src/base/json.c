@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For each open object or array only its closing bracket is kept, and whether it has an entry. */
+ * For each open object or array its closing bracket is kept.  Entries are counted in the innermost
+ * one only, since each outer one has at least one entry: the one inside it. */
 #include "base/json.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
  *
  * Floor: base.
  *
- * Text is escaped; bytes that are not UTF-8 become U+FFFD.  A number is written with 17 digits, so
- * that reading it gives the same bits; one that is not finite is null.  Ask the stream, by
+ * Text is escaped; bytes that are not UTF-8 become U+FFFD.  A real is written with 17 digits, so
+ * that reading it gives the same bits; a real that is not finite is null.  Ask the stream, by
  * ferror(), whether everything was written. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H

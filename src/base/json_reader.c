@@ -21,7 +21,7 @@ int json_sign(struct json_reader *r, char sign)
   return is_there;
 }
 
-/* Read four hexadecimal digits; -1: there are none. */
+/* Read four hexadecimal digits; -1: there are fewer. */
 static int digits_read(struct json_reader *r)
 {
   static const char digits[] = "0123456789abcdef0123456789ABCDEF";

@@ -4,7 +4,7 @@
  *
  * Floor: base.
  *
- * The reader trusts nothing: anything that is not JSON is ERR_INPUT, and the message names the
+ * The reader trusts no byte: a part that is not as expected is ERR_INPUT, and the message names the
  * byte. */
 #ifndef BASE_JSON_READER_H
 #define BASE_JSON_READER_H
@@ -29,7 +29,7 @@ void json_blanks(struct json_reader *r);
 int json_sign(struct json_reader *r, char sign);
 /* Read a string: *text <- its characters, decoded in place and ended by a zero. */
 int json_string(struct json_reader *r, char **text);
-/* Read a whole number without a sign and without leading zeros. */
+/* Read a whole number of at most 18 digits, without a sign and without leading zeros. */
 int json_number(struct json_reader *r, gidx *number);
 /* Read any number that a double can hold. */
 int json_decimal(struct json_reader *r, real *number);

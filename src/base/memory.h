@@ -42,8 +42,9 @@ int array_reserve(void *pointer, gidx *capacity, gidx count, size_t size);
 
 /* Largest resident size of this process so far, in bytes; 0 if it is not known. */
 gidx memory_peak(void);
-/* For forecasts: the bytes that a rank holds beside the arrays of its job.  This is memory_peak()
- * at the first call, but at least the size of an empty rank on CPUs, with MPI and HDF5. */
+/* For forecasts: the bytes that a rank holds in addition to the arrays of its job.  This is
+ * memory_peak() at the first call, but at least the size of an empty rank on CPUs, with MPI and
+ * HDF5. */
 gidx memory_program(void);
 
 /* Bytes that this process can still allocate: the smallest of three numbers: the available memory

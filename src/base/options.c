@@ -380,7 +380,7 @@ static const char config_help[] =
     "options on the command line override it.\n";
 
 /* Print --help or --usage and exit.  argp is called with ARGP_NO_ERRS, since this program reports
- * errors itself, and then it prints no help either. */
+ * errors itself.  With this flag argp prints no help either. */
 static int help_give(const struct argp *argp, const struct option_set *set, int argc, char **argv)
 {
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

@@ -8,7 +8,7 @@
 #include "base/options_config.h"
 #include "base/types.h"
 
-/* Is this a number without a default that was not given? */
+/* Is this a whole number without a default that was not given (options_write())? */
 static int is_left_out(const struct option_row *row, const char *target)
 {
   idx small;

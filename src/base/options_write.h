@@ -11,18 +11,19 @@
 #include "base/options.h"
 
 /* Write a deck that repeats the run: every option that has a value, in the groups of the tables.
- * Numbers that have no default and were not given are not written.  Their value is 0, which is
- * outside their range. */
+ * An OPTION_INT that has no default and was not given is not written if its value, 0, is outside
+ * its range. */
 void options_write(const struct option_set *set, const void *values, FILE *out);
 
-/* The same lines without titles, and without options that have one of these flags. */
+/* The same lines without titles, and without options that have one of the flags `without`. */
 void options_lines(const struct option_set *set, const void *values, unsigned without, FILE *out);
 
 /* Write the lines of options that may change bits of results, except options that name inputs.  A
- * real is written with the fewest digits that give its bits back. */
+ * real is written with 15 to 17 digits, the fewest of these that give its bits back. */
 void options_bits(const struct option_set *set, const void *values, FILE *out);
 
-/* The same values as entries of an open JSON object (json.h), in their types. */
+/* The values that options_write() writes, as entries of an open JSON object (json.h), in their
+ * types. */
 void options_json(const struct option_set *set, const void *values, struct json *out);
 
 /* Print every key with "--" before it, one per line: for shell completion. */

@@ -22,8 +22,8 @@ void pace_step(void);
  * bytes that this process has written, but at most `most` of these.  Before the first call, more is
  * 0 and most has no limit. */
 void pace_ending_set(gidx more, gidx most);
-/* The job stops: log a bound on the seconds until it ends.  The bound has the time of two steps,
- * the time to write and to read the bytes of pace_ending_set() at the rates so far, and two
+/* The job stops: log a bound on the seconds until it ends.  The bound is the sum of the time of two
+ * steps, the time to write and to read the bytes of pace_ending_set() at the rates so far, and two
  * seconds. */
 void pace_ending_log(void);
 

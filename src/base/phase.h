@@ -20,13 +20,13 @@ struct phase {
   double begun; /* log_seconds() at phase_begin() */
 };
 
-/* The phase runs between these two calls; `work` is the work of this run. */
+/* The phase runs between these two calls; `work` is the work between them. */
 void phase_begin(struct phase *p);
 void phase_end(struct phase *p, double work);
 
 /* A line of the table: least, mean and most seconds of the ranks, and the work of all ranks. */
 struct phase_line {
-  const char *name, *unit, *on; /* borrowed: string literals */
+  const char *name, *unit, *on; /* borrowed: string literals; on: the device, or "" */
   gidx calls;
   double least, mean, most, work;
 };

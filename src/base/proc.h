@@ -14,10 +14,10 @@
 /* The number after a name at the start of a line of a file; -1 if there is none. */
 gidx proc_number(const char *path, const char *name);
 
-/* text[capacity] <- the name of the processor, or where it has none that of its kind. */
+/* text[capacity] <- the model name of the processor; if the system gives none, its architecture. */
 void proc_cpu(char *text, size_t capacity);
 
-/* Number of cores' time that the groups allow, of version 2; INFINITY: no limit. */
+/* CPU seconds per second that the groups of version 2 allow; INFINITY: no limit. */
 double proc_quota(const char *root);
 
 /* Bytes that are left below the memory limits of control groups, of version 2 and version 1.
@@ -29,7 +29,8 @@ gidx proc_memory(const char *root);
  * limit. */
 gidx proc_pids(const char *root);
 
-/* Raise the process's limit of open files to the most that it may set; returns this limit. */
+/* Raise the process's limit of open files to the most that it may set; returns this limit, or 0 if
+ * it is not known. */
 gidx proc_files_allow(void);
 
 #endif

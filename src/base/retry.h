@@ -15,9 +15,9 @@ int retry_open(const char *path, int flags);
 ssize_t retry_pread(int file, void *out, size_t bytes, off_t at);
 ssize_t retry_pwrite(int file, const void *bytes, size_t count, off_t at);
 int retry_fsync(int file);
-/* Begin to write `bytes` bytes of a file from `at` on to the disk, without waiting; bytes 0: up to
- * the end of the file.  A later fsync then has less to write.  Does nothing if the system or the
- * file system has no such call. */
+/* Begin to write bytes at .. at + bytes - 1 of a file to the disk, without waiting; bytes 0: all
+ * from `at` to the end of the file.  A later fsync then has less to write.  Does nothing if the
+ * system or the file system has no such call. */
 int retry_push(int file, off_t at, off_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * FIPS 180-4 by Intel's SHA extensions; Gulley et al., Intel SHA Extensions, 2013, has their use.
- * The eight numbers of a state are in two registers, as the instructions need them: a, b, e, f in
- * one, c, d, g, h in the other. */
+ * FIPS 180-4 by Intel's SHA extensions; Gulley et al., Intel SHA Extensions, 2013, describe their
+ * use.  The eight numbers of a state are in two registers, as the instructions need them: a, b, e,
+ * f in one, c, d, g, h in the other. */
 #include "base/sha256_abreast.h"
 
 #include <stdint.h>
@@ -68,7 +68,7 @@ BY_SHA INLINE void rounds_run(struct state *s, int r)
   *next = _mm_sha256msg2_epu32(some, *last);
 }
 
-/* Update the hashes h[count]: add n consecutive blocks from at[i] to h[i]. */
+/* Update the hashes h[count]: add to h[i] the n consecutive blocks that begin at at[i]. */
 BY_SHA INLINE void blocks_add(uint32_t (*h)[WORDS], int count, const unsigned char *const *at,
                               size_t n)
 {

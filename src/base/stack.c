@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A raised limit takes effect at once for the first thread, whose stack grows as it is used.  Other
- * threads get the limit that was set before main().  OMP_STACKSIZE is also read before main(), so a
- * bad value can only be refused. */
+ * threads have stacks of the limit before main(), so their default is raised, too.  OMP_STACKSIZE
+ * is also read before main(), so a bad value can only be refused. */
 #include "base/stack.h"
 
 #include <ctype.h>

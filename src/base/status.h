@@ -35,7 +35,7 @@ int status_fail(int code, const char *file, int line, const char *format, ...)
 /* Add one line to the trace, which --verbose shows; returns code. */
 int status_pass(int code, const char *file, int line);
 
-/* Message and trace of this thread's last failure; empty when there is none. */
+/* This thread's message and trace since status_clear(); empty if nothing failed. */
 const char *status_message(void);
 const char *status_trace(void);
 void status_clear(void);

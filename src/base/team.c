@@ -67,9 +67,9 @@ static void *helper_main(void *unused)
   return unused;
 }
 
-/* With the mutex held: let helpers join a loop.  Helper threads are started as long as the loops in
- * progress want more, but not more than twice as many as this loop wants.  If none can be started,
- * the caller does the whole loop. */
+/* With the mutex held: let helpers join a loop.  Helper threads are started until there are as many
+ * as the loops in progress want together, or twice as many as this loop wants.  If none can be
+ * started, the caller does the whole loop. */
 static void loop_begin(struct spare_loop *l)
 {
   helpers.asked += l->most;

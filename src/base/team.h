@@ -12,13 +12,13 @@
 
 #include "base/types.h"
 
-/* On at most `threads` threads of OpenMP.  Between loops these threads wait without sleeping, and
- * use their cores.  For computations of the main thread. */
+/* On at most `threads` threads of OpenMP.  Between loops these threads may wait without sleeping,
+ * and then use their cores (OMP_WAIT_POLICY).  For computations of the main thread. */
 void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *self);
 
 /* On this thread and spare threads, for work in parallel to the main thread: reading, writing and
- * copies.  All such loops of a process share the same helper threads.  There are at most as many
- * helpers as two loops use.  Helpers sleep when idle, so waiting uses no core. */
+ * copies.  All such loops of a process share the same helper threads.  There are at most twice as
+ * many helpers as one loop uses.  Helpers sleep when idle, so waiting uses no core. */
 void spare_run(gidx count, void (*task)(void *self, gidx i), void *self);
 
 /* The same on spare threads only: the caller begins a loop, does something else, and ends the loop.

@@ -25,7 +25,8 @@ int text_is_clean(const char *text);
 
 int text_ends_in(const char *text, const char *end);
 
-/* fprintf() of a text after text_clean(); line ends at its start and end are kept. */
+/* fprintf() of a text after text_clean(); up to four line ends at its start and at its end are
+ * kept. */
 void text_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A text that is written into memory: *out <- its stream.  After text_close(), *text of *bytes is

@@ -17,8 +17,8 @@
 
 enum { MAX_STEPS = 64, STACK_BYTES = 1 << 18, LOOKS_A_DEADLINE = 5, MAX_TURN = 2 };
 /* In seconds.  MAX_PERIOD: the longest time between two checks.  GRACE: the time to print the last
- * message.  TURN: rank r prints r times TURN later, at most MAX_TURN times, because one message is
- * enough if all ranks wait for the same thing. */
+ * message.  TURN: rank r prints later by min(r, MAX_TURN) times TURN, because one message is enough
+ * if all ranks wait for the same thing. */
 #define MAX_PERIOD 0.1
 #define GRACE 1.0
 #define TURN 0.3

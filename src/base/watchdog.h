@@ -38,15 +38,15 @@ double watchdog_period(void);
 int watchdog_begin(int code, const char *what, const char *subject);
 void watchdog_end(int step);
 
-/* From here on this process only has to end, together with other ranks.  These may end without
+/* From here on this process only has to end, together with other ranks, which may end without
  * waiting for it.  If it is stopped (SIGSTOP) for longer than the deadline, a timer wakes it, and
  * it ends with ERR_COMM and a message; if it is stopped again, a timer kills it.  From here on a
  * suspension of the whole job also counts. */
 void watchdog_ending(void);
 
 /* The caller is about to report an error and to end the process.  If it does not end within a
- * second, because this blocks, too, the watchdog ends it with `code`.  Another call begins another
- * second.  Does not return if the watchdog is already ending the process. */
+ * second, since reporting may block, too, the watchdog ends it with `code`.  Another call begins
+ * another second.  Does not return if the watchdog is already ending the process. */
 void watchdog_leave(int code);
 
 #endif

@@ -4,8 +4,9 @@
  * Floor: base.
  *
  * While a job uses HDF5, no other thread may use it: the library is not thread-safe.  Entries of
- * arrays are read and written in parallel by the functions of io/h5/chunks.h, which take turns.
- * Waiting has no time limit: calls that may hang are steps of the watchdog. */
+ * arrays are read and written in parallel by the functions of io/h5/chunks.h, whose threads take
+ * turns in using HDF5.  Waiting has no time limit: calls that may hang are steps of the
+ * watchdog. */
 #ifndef BASE_WORKER_H
 #define BASE_WORKER_H
 

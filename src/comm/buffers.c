@@ -72,8 +72,8 @@ static void table_log(const struct rank_device *all, int count)
   }
 }
 
-/* Log every rank's device if any rank has a GPU; *has_gpus <- whether one has; *can_join <- whether
- * every rank has one of its own. */
+/* Log every rank's device if any rank has a GPU; *has_gpus <- whether any rank has a GPU; *can_join
+ * <- whether every rank has a GPU of its own. */
 static int devices_log(struct comm *c, const struct device *dev, int *has_gpus, int *can_join)
 {
   struct rank_device mine = {.number = dev->gpu.number};
@@ -137,7 +137,8 @@ static gidx counts_to_bytes(const struct comm *c, const idx *counts, size_t unit
   return sum;
 }
 
-/* All-gather by MPI, in place: *b has the items of all ranks, this rank's in their place. */
+/* All-gather by MPI, in place: at the start *b has this rank's items at their position, at the end
+ * the items of all ranks. */
 static int buffer_allgather(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                             size_t unit, gidx first, gidx all)
 {

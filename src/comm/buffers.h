@@ -9,10 +9,11 @@
 #include "comm/comm.h"
 #include "device/buffer.h"
 
-/* Join the devices of all ranks.  A table of rank, host and GPU goes to the log.  group: the part
- * of c that exchanges arrays with this rank, or c.  Its GPUs are connected by NCCL if every rank of
- * c has a GPU of its own.  If they cannot be connected, the log says why, and exchanges go through
- * the host.  message: bytes of the largest exchange that is repeated.  Collective. */
+/* Join the devices of all ranks.  If any rank has a GPU, a table of ranks, hosts and devices goes
+ * to the log.  group: the part of c that exchanges arrays with this rank, or c.  The GPUs of a
+ * group of several ranks are connected by NCCL if every rank of c has a GPU of its own.  If they
+ * cannot be connected, the log says why, and exchanges go through the host.  message: bytes of the
+ * largest exchange that is repeated.  Collective. */
 int comm_devices_open(struct comm *c, struct comm *group, struct device *dev, gidx message);
 /* Log the table only, for devices that exchange nothing.  Collective. */
 int comm_devices_report(struct comm *c, const struct device *dev);
@@ -32,7 +33,7 @@ int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, 
 int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer *own,
                          struct buffer *all, const idx *counts, size_t unit);
 
-/* Several exchanges of either kind at once.  Joined GPUs do them while they compute; *turn is then
+/* Several exchanges of either kind at once.  Joined GPUs exchange while they compute; *turn is then
  * the number of the exchange for comm_allgather_end(), which is not collective.  A few may be in
  * progress at a time; they end in the order in which they began. */
 struct comm_exchange {

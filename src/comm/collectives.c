@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Collective operations, by the non-blocking ones of MPI-3.  Long operations begin with a barrier:
- * it may take long until all ranks arrive, and polling should begin only then.  In lockstep there
- * is no barrier, since the ranks arrive together. */
+ * Collective operations, by the non-blocking ones of MPI-3.  Operations on arrays first wait for
+ * all ranks (comm_meet()): it may take long until all arrive, and polling should begin only then.
+ * In lockstep they do not wait, since the ranks arrive together. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,8 +97,8 @@ static int only_owner(const struct comm *c, const idx *counts, gidx total)
 }
 
 /* Gather items when each rank has its own at their position: at most comm_most consecutive items
- * per call, so that offsets are MPI's int.  If only one rank has items, they are passed on from
- * rank to rank, since otherwise it would send them to each. */
+ * per call, so that offsets are MPI's int.  If only one rank has items, it broadcasts them: in an
+ * all-gather this rank alone would send them to every other rank. */
 static int parts_allgather(struct comm *c, const idx *counts, gidx total, size_t unit, char *all)
 {
   int owner = only_owner(c, counts, total);

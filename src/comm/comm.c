@@ -15,10 +15,11 @@
 #include "comm/launcher.h"
 #include "comm/mpi_impl.h"
 
-/* A pause grows with the time waited so far, to a tenth of it, between these limits. */
+/* A nap is about a tenth of the time waited so far, but stays between these limits. */
 enum { SPINS = 200, MIN_NAP_NS = 20000, MAX_NAP_NS = 2000000 };
 #define NAP_GROWTH 1.1
-/* Bytes per second.  A slower message is tested with the shortest naps in between. */
+/* Bytes per second.  A message that moves more slowly is tested with naps of about the shortest
+ * length in between. */
 #define SLOW_LINK 1e8
 
 int mpi_fail(int error, const char *file, int line)
@@ -69,7 +70,7 @@ void comm_library(char *text, size_t capacity)
 
 /* Signals of launchers and schedulers are blocked until MPI has started: mpirun of Open MPI 4 may
  * hang if a rank ends while it registers ("PMIX ERROR UNREACHABLE").  Threads that MPI starts
- * inherit this, so that these signals come to our threads. */
+ * inherit the blocked signals, so that these signals come to our threads. */
 static int mpi_init(int *level)
 {
   static const int sent[] = {SIGTERM, SIGUSR1, SIGUSR2};
@@ -82,7 +83,7 @@ static int mpi_init(int *level)
   return error;
 }
 
-/* The program of the Python wheel has no MPI. */
+/* The program of the Python wheel for one process (comm/alone) has no MPI. */
 static int has_mpi(void)
 {
   char library[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -234,7 +235,7 @@ static int ranks_split(struct comm *c, int number, struct comm *part)
   return OK;
 }
 
-/* Allocate the state of a part of `ranks` ranks. */
+/* Allocate the state of a part of at most `ranks` ranks. */
 static int part_alloc(struct comm *part, int ranks)
 {
   part->state = calloc(1, sizeof *part->state);

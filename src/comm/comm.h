@@ -7,7 +7,7 @@
  * the same order, with counts that agree.  It returns when this rank's part is done.  It waits for
  * the others without using a core, and polls only while bytes move.  It waits as long as the others
  * need: a helper thread sends signs of life of this rank, and the watchdog (base/watchdog.h) ends
- * the job if a peer sends none for the deadline.
+ * the job if a peer sends none within the deadline.
  *
  * Arrays travel as items of `unit` < 2^31 bytes.  A rank sends fewer than 2^31 items to another
  * rank in a call; a broadcast or a sum may have any number.  A message of more items than MPI can
@@ -46,14 +46,15 @@ int comm_open(struct comm *c);
  * comm_open(). */
 int comm_close(struct comm *c);
 /* *part <- a communicator of the ranks of c that give this number, in their order; local_rank and
- * local_size are the same as in c.  Collective; the same status on every rank.  comm_unite() ends
- * it and adds its seconds, bytes and calls to c; it is safe on a zeroed struct. */
+ * local_size are the same as in c.  Collective; the same status on every rank, unless MPI fails.
+ * comm_unite() ends it and adds its seconds, bytes and calls to c; it is safe on a zeroed
+ * struct. */
 int comm_split(struct comm *c, int number, struct comm *part);
 int comm_unite(struct comm *c, struct comm *part);
 /* *part <- a communicator of this rank alone, for work that every rank does in the same way.  Its
- * operations exchange nothing with other ranks.  But they wait for all ranks of c, every status and
- * flag is agreed among all of them, and rank 0 of c sends each broadcast.  So all ranks do the same
- * if one fails or is asked to stop.  Collective; comm_unite() ends it. */
+ * operations exchange no arrays with other ranks, except that rank 0 of c sends each broadcast.
+ * They wait for all ranks of c, and every status and flag is agreed among all of them.  So all
+ * ranks do the same if one fails or is asked to stop.  Collective; comm_unite() ends it. */
 int comm_alone(struct comm *c, struct comm *part);
 int comm_is_alone(const struct comm *c); /* not collective */
 struct comm *comm_whole(struct comm *c); /* the c that comm_alone() was given; otherwise c itself;

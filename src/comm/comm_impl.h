@@ -20,10 +20,11 @@ int comm_meet(struct comm *c, int status);
 int comm_check(const struct comm *c);
 /* Note an error of MPI; returns status. */
 int comm_lose(struct comm *c, int status);
-/* A new communicator is a part of parent, or, with is_alone, stands for it. */
+/* Set up the failure state of `part`, a new part of parent; is_alone: it has the state of
+ * parent. */
 void comm_failure_part(struct comm *part, struct comm *parent, int is_alone);
 
-/* Wait a little; longer with each turn, from 0 on.  Not collective. */
+/* Wait for a short time, which grows with turn, from turn 0 on.  Not collective. */
 void comm_pause(int turn);
 
 #endif

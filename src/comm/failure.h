@@ -8,7 +8,7 @@
  *   PENDING      comm_record()           PENDING     none: the first is kept
  *   OK, PENDING  operation, loose        OK, FAILED  all ranks meet first; where one is PENDING
  *                                                    nothing moves, and all learn it
- *   OK, PENDING  operation, in lockstep  unchanged   right sizes move, whatever they hold
+ *   OK, PENDING  operation, in lockstep  unchanged   arrays move as usual, valid or not
  *   OK, PENDING  comm_agree()            OK, FAILED  all take over the failure with the lowest key,
  *                                                    then of the lowest rank, with its text
  *   FAILED       operation, comm_agree() FAILED      returns the code; no exchange
@@ -53,8 +53,8 @@ int comm_failure(const struct comm *c);
 int comm_failure_is_common(const struct comm *c);
 
 /* Between these calls, which nest, ranks come to operations at about the same time.  So an
- * operation does not wait for all ranks first, which would be an exchange of its own.  One rank
- * alone is always loose.  Every rank calls them. */
+ * operation does not wait for all ranks first, which would be an exchange of its own.  A
+ * communicator of one rank is always loose.  Every rank calls them. */
 void comm_lockstep_begin(struct comm *c);
 void comm_lockstep_end(struct comm *c);
 
@@ -74,8 +74,8 @@ int comm_agree_at(struct comm *c, int status, gidx key);
 /* The same, and *flags <- the bits that are set on any rank; they cost no further exchange. */
 int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags);
 
-/* FAILED becomes OK, and so does a parent that it made PENDING: the caller continues in another
- * way.  Collective; does nothing in other states. */
+/* FAILED becomes OK, and so does a parent that this failure made PENDING: the caller continues in
+ * another way.  Collective; does nothing in other states. */
 void comm_recover(struct comm *c);
 /* Returns OK if a part is FAILED, since its parent will tell all ranks.  Any other failure is
  * returned, to end the job: other ranks of the part may not know it. */

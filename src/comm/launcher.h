@@ -16,7 +16,7 @@ int launcher_size(void);
 /* Does MPI know all processes that were started together?  ranks: how many it knows.  If it knows
  * fewer, several processes would do the whole job, and write to the same path.  ERR_USAGE then says
  * which launcher started how many, and how to start them.  has_mpi: 0 for the program of the Python
- * wheel, which is one process. */
+ * wheel that runs as one process. */
 int launcher_check(int ranks, int has_mpi);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts are compared by hashes.  Only if these differ are texts exchanged.  What is exchanged has
- * one size, whatever the texts are. */
+ * Hashes of the texts are compared.  If they differ, rank 0 broadcasts its text, in a message of a
+ * fixed size. */
 #include "comm/lines.h"
 
 #include <stdio.h>

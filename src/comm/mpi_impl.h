@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The state of a communicator, and the one way in which collective operations call MPI.
+ * The state of a communicator, and how collective operations call MPI.
  *
  * Floor: comm; included by src/comm only, where MPI is used.
  *
- * The thread that computes and the watch thread share the library (MPI_THREAD_SERIALIZED), so a
+ * The thread that computes and the thread of watch.h both call MPI (MPI_THREAD_SERIALIZED), so a
  * mutex is held around every call.  An operation does not block in a call: it posts a non-blocking
- * collective with the mutex held, then tests it repeatedly, and releases the mutex in between.
- * Only the calls that make communicators or shared memory block. */
+ * collective with the mutex held, then tests it repeatedly, and releases the mutex in between.  The
+ * calls that block are MPI_Init_thread, MPI_Finalize, and those that make or free communicators or
+ * shared memory. */
 #ifndef COMM_MPI_IMPL_H
 #define COMM_MPI_IMPL_H
 
@@ -18,7 +19,7 @@
 #include "comm/comm_impl.h"
 #include "comm/watch.h"
 
-/* Work space of operations for `ranks` ranks, allocated when the communicator is opened. */
+/* Work space of operations for `ranks` ranks, allocated when the communicator is made. */
 struct comm_scratch {
   gidx *numbers;         /* [3 ranks] */
   int *ints;             /* [4 ranks] */
@@ -32,11 +33,12 @@ void comm_scratch_free(struct comm_scratch *s);
 struct comm_state {
   MPI_Comm world;       /* for collectives of these ranks: a duplicate of MPI_COMM_WORLD, or a part
                          * of it */
-  MPI_Comm ring;        /* another one, for signs of life; only in the state of all ranks */
+  MPI_Comm ring;        /* a second duplicate of MPI_COMM_WORLD, for signs of life; only in the
+                         * communicator of all ranks */
   pthread_mutex_t *mpi; /* held around every MPI call; `own` of the communicator of all ranks */
-  pthread_mutex_t own;  /* the mutex itself, in the state of all ranks */
+  pthread_mutex_t own;  /* used only in the communicator of all ranks */
   struct watch watch;
-  struct comm_scratch scratch; /* not used with one rank, which may have no state */
+  struct comm_scratch scratch;
 };
 
 /* The largest number of items in one call of MPI, INT_MAX; tests make it small. */

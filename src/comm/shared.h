@@ -24,14 +24,14 @@ struct comm_shared {
   struct comm_shared_window *state; /* owned; NULL: not open */
 };
 
-/* Can this rank share `bytes` bytes, as far as this is known in advance?  ERR_MEMORY, which says
- * what is short: it cannot.  Not collective. */
+/* Can this rank share `bytes` bytes, as far as this is known in advance?  ERR_MEMORY: it cannot,
+ * and the message says what is short.  Not collective. */
 int comm_shared_check(const struct comm *c, gidx bytes);
 
 /* Share `bytes` bytes on each node; c is the communicator of all ranks.  Each rank calls
- * comm_shared_check() first.  ERR_MEMORY.  ERR_COMM: MPI itself failed; this status is not agreed,
- * and the job must end.  comm_shared_close() is safe on a zeroed struct.  Collective, like
- * comm_shared_close(). */
+ * comm_shared_check() first.  ERR_MEMORY.  If MPI itself fails, the status (ERR_COMM or ERR_MEMORY)
+ * is not agreed, and the job must end.  comm_shared_close() is safe on a zeroed struct.
+ * Collective, like comm_shared_close(). */
 int comm_shared_open(struct comm *c, gidx bytes, struct comm_shared *s);
 int comm_shared_close(struct comm *c, struct comm_shared *s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Signs of life: a thread sends signs to the next rank, and listens for signs of the previous rank.
- * If the previous rank sends none for the deadline, the watchdog ends the job.
+ * If the previous rank sends none within the deadline, the watchdog ends the job.
  *
  * Floor: comm; included by src/comm only.
  *

@@ -3,8 +3,8 @@
  *
  * Floor: model.  Not collective.
  *
- * Each call gives one job to the worker, which must be open and idle, and waits for it.  A struct
- * row_reader has a worker of its own, which reads ahead. */
+ * A function with a worker among its arguments gives it one job, and waits for it; the worker must
+ * be open and idle.  A struct row_reader has a worker of its own, which reads ahead. */
 #ifndef MODEL_ACCESS_H
 #define MODEL_ACCESS_H
 

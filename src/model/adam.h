@@ -16,7 +16,7 @@ struct learning_rate {
 /* The rate of step 0 .. steps - 1. */
 real learning_rate_at(const struct learning_rate *rate, gidx step, gidx steps);
 
-/* The factors of a step in which all parameters share, rounded to f32. */
+/* The factors of a step that are the same for all parameters, rounded to f32. */
 struct adam_rates {
   float rate;       /* learning rate over 1 - 0.9^t */
   float correction; /* 1 over 1 - 0.999^t */

@@ -17,9 +17,9 @@ struct admission_knobs {
   enum admission_policy policy;
   gidx step_rows;   /* M: largest number of rows of a step; >= 1 */
   gidx quantum;     /* q: smallest number of rows for jobs in a step with live rows; 1 .. M */
-  gidx budget;      /* static: rows of jobs in a step; 1 .. M */
-  gidx target;      /* T: dynamic: rows of a step while a live client waits; >= 1 */
-  gidx job_cap;     /* J: dynamic: rows of one job in a step; 0: by (L.3) */
+  gidx budget;      /* if static: rows of jobs in a step; 1 .. M */
+  gidx target;      /* T, if dynamic: rows of a step while a live client waits; >= 1 */
+  gidx job_cap;     /* J, if dynamic: rows of one job in a step; 0: by (L.3) */
   gidx file_period; /* in every file_period-th step files come before bulk requests; >= 1 */
 };
 /* All knobs except the policy, by their names in a ledger. */
@@ -49,7 +49,7 @@ struct admission {
   /* number of admitted live requests, the first of the queue; L, the sum of their rows */
   gidx n_live, live_rows;
   gidx allowance, cap; /* W and c */
-  gidx target;         /* T'; M unless dynamic */
+  gidx target;         /* T'; M unless jobs are limited dynamically */
   gidx job_rows;       /* rows of all jobs */
 };
 

@@ -133,7 +133,7 @@ void advice_mean(const struct metrics *m, const char *atoms, const char *advice)
                  m->mean_fraction, advice);
 }
 
-/* *share <- the part of the squares of x[n][p] that the rows' mean has. */
+/* *share <- the part that the mean of the rows contributes to the sum of squares of x[n][p]. */
 static void fraction_find(const float *x, idx n, idx p, real *mean, real *share)
 {
   real squares = 0, of_mean = 0;

@@ -25,7 +25,8 @@ void advice_dead(gidx dead, idx k);
 void advice_unused(gidx dead, idx k, gidx rows);
 
 /* Warn if a fit ended with its last sweep, and this sweep still gained more explained variance,
- * `gain`, than the tolerance.  NaN: the gain is not known. */
+ * `gain`, than the tolerance.  NaN or infinity: the gain is not known.  No warning if the tolerance
+ * is 0. */
 void advice_converged(gidx sweeps, real gain, real tolerance);
 
 /* Warn if the median norm of the rows differs by a factor of three or more from `fitted`.  fitted:
@@ -37,11 +38,13 @@ void advice_scale(const struct metrics *m, real fitted, const char *atoms);
  * NaN: the explained variance is not known. */
 void advice_explained(real explained, const char *what);
 
-/* All warnings that follow from the metrics of rows; `what` as above. */
+/* Warnings that need only the metrics of rows: massive rows, explained variance, equal rows and
+ * dense atoms; `what` as above. */
 void advice_metrics(const struct metrics *m, const char *what);
 
-/* For rows from which no mean was subtracted.  Warn if their mean has more than half of the sum of
- * their squares, and the explained variance is at most 0.9 or not known.  advice: what to do. */
+/* For rows from which no mean was subtracted.  Warn if their mean accounts for more than half of
+ * the sum of their squares, and the explained variance is at most 0.9 or not known.  advice: what
+ * to do. */
 void advice_mean(const struct metrics *m, const char *atoms, const char *advice);
 /* The same, computed from the first SHIFT_ROWS rows alone, for jobs that do not solve codes.  It
  * reads these rows; a failure to read them is ignored.  Called on rank 0 only. */

@@ -253,7 +253,7 @@ static int border_solve(struct try_work *w)
   return ARROW_OK;
 }
 
-/* out[d] <- the step of a row, by substituting the border's back (N.11). */
+/* out[d] <- the step of a row, by substituting the border's step back (N.11). */
 static void row_step(struct try_work *w, gidx row, real *out)
 {
   idx d = w->s->d;

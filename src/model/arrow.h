@@ -60,7 +60,7 @@ struct arrow_outcome {
   idx retries;
   struct det_pair pair; /* the determinant of the matrix with ridges, as a pair (N.13) */
   real log_det;
-  idx lost_bits; /* (N.13l), on the CPU only: a device leaves it 0 */
+  idx lost_bits; /* (N.13l); the caller sets it, by arrow_lost_bits() */
 };
 
 /* Where the escalation of (N.15) starts: the additions to the ridges in the first try, and the

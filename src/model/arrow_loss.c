@@ -10,7 +10,7 @@
 
 #include "base/sums.h"
 
-enum { MANY_BITS = 26 }; /* from this loss on users are warned */
+enum { MANY_BITS = 26 }; /* users are warned of a larger loss */
 enum { PANEL = 32 };     /* border columns whose lanes stay in a first-level cache */
 
 /* The factor of a row's diagonal block, and the largest loss so far. */

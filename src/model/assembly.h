@@ -15,8 +15,8 @@
 #include "model/state.h"
 
 /* Inner products of a frame and directions, as lane products (base/sums.h).  They are computed
- * although frames and directions are orthonormal: values that are 1 or 0 up to rounding are never
- * assumed to be. */
+ * although frames and directions are orthonormal: products that are 1 or 0 up to rounding are used
+ * as they are. */
 struct frame_products {
   idx d, q;
   real uu[MAX_FRAME * MAX_FRAME];           /* [m][m'] U'U */

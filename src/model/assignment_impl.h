@@ -6,7 +6,7 @@
  * The cost of a pair is minus its score as an integer.  The dual variables u and v prove that a
  * matching is optimal:
  *      u_i + v_j <= cost_ij for all pairs, with equality for matched pairs,
- *      v_j <= 0 for all columns, and v_j = 0 for columns without a row. */
+ *      if k < l: v_j <= 0 for all columns, and v_j = 0 for columns without a row. */
 #ifndef MODEL_ASSIGNMENT_IMPL_H
 #define MODEL_ASSIGNMENT_IMPL_H
 

@@ -20,9 +20,9 @@ struct lists {
   int no_memory;
 };
 
-/* Add to each row's list the columns whose cost violates the dual variables, the worst first.  The
- * first call adds the best columns of each row.  *added <- the number of added columns; 0: u and v
- * prove that the matching is optimal. */
+/* Add to each row's list up to 32 columns whose cost violates the dual variables, those that
+ * violate them most.  The first call adds the best columns of each row, and column i to the list of
+ * row i.  *added <- the number of added columns; 0: u and v prove that the matching is optimal. */
 int lists_price(struct lists *l, gidx *added);
 void lists_free(struct lists *l);
 

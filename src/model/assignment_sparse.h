@@ -8,7 +8,7 @@
 
 #include "model/assignment_impl.h"
 
-/* Match all rows; u and v <- dual variables that prove it optimal.  ERR_MEMORY. */
+/* Match all rows; u and v <- dual variables that prove the matching optimal.  ERR_MEMORY. */
 int assignment_sparse(struct assignment *a);
 
 #endif

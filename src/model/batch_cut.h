@@ -48,7 +48,8 @@ static inline void batch_bits(const struct batch_cut *cut, int *shift, int *know
   *known = cut->digits ? *shift + 10 : 31;
 }
 
-/* The next digit of a key; -1 if its earlier digits differ from those of the cut, or if it is 0. */
+/* The next digit of a key; -1 if the key is 0, or if its earlier digits differ from the digits of
+ * the cut. */
 static inline int batch_digit(const struct batch_cut *cut, int32_t key)
 {
   int shift, known;

@@ -16,7 +16,7 @@ struct capture_cells {
   gidx units;
   idx size;               /* cells per unit; 1 without a pool */
   enum capture_type type; /* of k and v as read() gives them */
-  const gidx *first;      /* [sequences] the cell of each one's position 0; NULL with a pool */
+  const gidx *first;      /* [sequences] the cell of position 0 of each; NULL with a pool */
   const idx *table;       /* [sequences][width] blocks; NULL without a pool */
   gidx width;
   /* k, v <- units first .. first + count - 1.  NULL: units cannot be read directly.  Not
@@ -48,7 +48,7 @@ struct mixer_source {
   struct gated_delta net;
   gidx n;                 /* tokens of all sequences */
   gidx sequences;         /* at least 1, and fewer than 2^31 */
-  const gidx *start;      /* [sequences + 1]; borrowed, as are all below */
+  const gidx *start;      /* [sequences + 1] first token of each; all are borrowed */
   const float *conv;      /* [C][width]; NULL: no convolution */
   const float *conv_bias; /* [C]; NULL: none */
   const idx *in, *out;    /* [sequences] slots (N.64); no two sequences write the same one */

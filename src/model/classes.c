@@ -18,7 +18,7 @@ struct coloring {
   gidx *start;     /* [k + 1] atom a is in rows[start[a] .. start[a + 1] - 1] */
   idx *rows;       /* [entries] ascending for each atom */
   idx *order;      /* [k] atoms in the order of (N.6) */
-  idx *begin;      /* [n + 2] where the atoms of each support size begin in order */
+  idx *begin;      /* [n + 2] where the atoms with each number of rows begin in `order` */
   idx *classes;    /* [entries] from each row's start on: the classes of its coloured atoms */
   idx *n_coloured; /* [n] how many atoms of each row are coloured */
   idx *taken;      /* [k + 1] 1 + the last position in the order for which the class is forbidden */
@@ -66,7 +66,7 @@ static gidx rows_of(const struct coloring *w, idx atom)
   return w->start[atom + 1] - w->start[atom];
 }
 
-/* Sort atoms by falling support size.  The counting sort is stable, so of equal sizes the lower
+/* Sort atoms by falling number of rows.  The counting sort is stable, so of equal numbers the lower
  * index comes first. */
 static void atoms_order(struct coloring *w)
 {

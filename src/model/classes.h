@@ -30,9 +30,9 @@ struct classes {
 void classes_free(struct classes *c);
 
 /* The reference: greedy colouring (N.6), atoms in falling order of the number of rows that use
- * them, of equals the lower index first.  Each atom gets the lowest class without an atom that
- * shares a row with it.  The work is entries times row length.  ERR_MEMORY; ERR_INPUT beyond 2^31 -
- * 1 rows. */
+ * them; of equal numbers the lower index comes first.  Each atom gets the lowest class without an
+ * atom that shares a row with it.  The work is entries times row length.  ERR_MEMORY; ERR_INPUT
+ * beyond 2^31 - 1 rows. */
 int classes_color(struct classes *c, const struct support_view *supports);
 
 /* *bytes <- the memory of classes of k atoms, with at most k classes. */

@@ -25,7 +25,7 @@ struct row_quality {
   real square;  /* sum over columns of x^2, fma */
 };
 
-/* Reals of work space for the three functions below. */
+/* Reals of work space for the three functions below that have an argument `work`. */
 gidx codes_work(idx big_m);
 
 /* Reference of (N.4) and (N.5): codes[M] <- the codes, 0 for dropped vectors. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The update of all atoms at once without a Gram matrix (N.65): conjugate gradients for each column
- * separately.  The objective has the present rows, and a term that holds each atom near the atom
- * that earlier rows gave.
+ * separately.  The objective is the error of the present rows, plus a term that holds each atom
+ * near the atom that earlier rows gave.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *

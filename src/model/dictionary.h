@@ -4,9 +4,9 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Tile j has atoms j w .. min((j + 1) w, K) - 1 and belongs to rank j mod the number of ranks.  A
- * rank holds its tiles one after another.  So each atom has an owner, and a slot: its index in the
- * owner's array. */
+ * Tiles have w atoms: tile j has atoms j w .. min((j + 1) w, K) - 1, and belongs to rank j mod the
+ * number of ranks.  A rank holds its tiles one after another.  So each atom has an owner, and a
+ * slot: its index in the owner's array. */
 #ifndef MODEL_DICTIONARY_H
 #define MODEL_DICTIONARY_H
 
@@ -48,7 +48,8 @@ idx tiling_atom(const struct tiling *t, idx worker, idx slot); /* inverse of own
 /* Scale every vector of atoms[count][d][p] to unit norm: the squares are summed in f64, and each
  * quotient is rounded once.  A vector whose norm is zero or not finite stays as it is;
  * atoms_check() names it.  Returns 1 if all vectors were scaled.  Then atoms_check() is not needed
- * for d = 1: rounding changes a quotient by 2^-24, far less than UNIT_TOLERANCE. */
+ * for d = 1: rounding changes a quotient by at most 2^-24 of its size, far less than
+ * UNIT_TOLERANCE. */
 int atoms_normalize(float *atoms, idx count, idx d, idx p);
 
 /* ERR_INPUT names the first atom that is not finite or not of unit norm, or whose frame is not

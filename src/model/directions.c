@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Candidate by candidate.  Rows are summed one after another inside a sum block, and blocks by the
- * tree of (N.0), which leaves out blocks without rows. */
+ * Candidates are computed one after another.  Rows are summed one after another inside a sum block,
+ * and blocks by the tree of (N.0), which leaves out blocks without rows. */
 #include "model/directions.h"
 
 #include <math.h>

@@ -10,7 +10,7 @@
 #include "base/sums.h"
 #include "base/team.h"
 
-/* iterations per eigenvalue; columns per task; size from which on several threads gain */
+/* most iterations per eigenvalue; rows or columns of a task; least n for several threads */
 enum { ROTATIONS_MOST = 60, STRIPE = 256, THREADS_FROM = 512 };
 
 /* Smaller squared norms of a row count as 0: they are far below squares of f32. */
@@ -164,7 +164,7 @@ static idx ql_step(real *d, real *e, idx first, idx last, real *cosine, real *si
 }
 
 /* The last row of the block that begins at `first`.  The off-diagonal entry after it is negligible
- * beside its diagonal neighbours, or beside the largest entry of the matrix. */
+ * compared with its diagonal neighbours, or with the largest entry of the matrix. */
 static idx block_end(const real *d, const real *e, idx first, idx n, real nothing)
 {
   idx last = first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The atoms of a row that get a code: with relu the atoms with a positive score, with thresholds
- * the atoms with a score above their threshold, both in ascending order of atoms.  With topk the
- * atoms with the largest scores, the largest first. */
+ * With relu, the atoms with a positive score get a code; with thresholds, the atoms with a positive
+ * score above their threshold; both in ascending order of atoms.  With topk, the atoms with the
+ * largest positive scores get one, the largest first. */
 #include "model/encoder.h"
 
 #include <stdlib.h>

@@ -64,8 +64,8 @@ float find_largest(const float *values, gidx n, idx most)
   return batch_cut_value(&cut);
 }
 
-/* chosen[k] <- the ACTIVE_MOST largest positive values of active[k], of equals the lower atoms
- * first; 0 elsewhere. */
+/* chosen[k] <- the ACTIVE_MOST largest positive values of active[k], of equal values those of the
+ * lower atoms; 0 elsewhere. */
 static void active_trim(const float *active, idx k, float *chosen)
 {
   idx n = 0;

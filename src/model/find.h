@@ -16,8 +16,8 @@ enum { ACTIVE_MOST = 256, FIND_LOOKS = 4 };
 /* How rows are encoded with the atoms of a finished dictionary. */
 struct found_encoder {
   int looks;                       /* repeated choices of atoms, 0 .. FIND_LOOKS */
-  float threshold[FIND_LOOKS + 1]; /* of each choice: an atom is active if its score is above; >=
-                                    * 0 */
+  float threshold[FIND_LOOKS + 1]; /* of each choice, >= 0: an atom is active if its score is
+                                    * above it */
   real rho;                        /* penalty on the codes */
   int relative;                    /* scores are divided by the norm of the row's residual (N.51) */
   /* if relative: added to the squared norm of the residual (N.51) */
@@ -59,8 +59,8 @@ struct find_rows {
 };
 
 /* Codes of a row on its active atoms.  These are the atoms with active[k] > 0, at most ACTIVE_MOST:
- * those with the largest active[], of equals the lower atoms.  codes[k] <- the codes, which are
- * nonnegative; residual[p] <- the residual of the row, computed from unrounded codes.
+ * those with the largest active[]; of equal values the lower atoms.  codes[k] <- the codes, which
+ * are nonnegative; residual[p] <- the residual of the row, computed from unrounded codes.
  * ERR_MEMORY. */
 int find_codes_reference(const struct find_rows *r, idx row, const float *active, float *codes,
                          float *residual);

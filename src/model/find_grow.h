@@ -10,7 +10,7 @@
 
 /* largest number of rows that are used; number of steps that improve a direction */
 enum { GROW_ROWS = 8192, GROW_STEPS = 4 };
-/* The largest cosine that a new atom may have with another one. */
+/* The largest cosine that a new atom should have with another atom. */
 #define GROW_COSINE 0.6F
 
 /* The number of directions that are tried to find `need` new atoms from n rows. */

@@ -50,8 +50,8 @@ static void block_score(const struct find_rows *block, idx first, struct row_wor
   if (block->relative || raise.n) find_raise(&raise, w->scores + first);
 }
 
-/* Choose among atoms first .. end - 1 by a threshold, and solve their codes; y <- the residual of
- * y. */
+/* Choose among atoms first .. end - 1 by a threshold, and solve their codes; then subtract their
+ * contributions from y. */
 static int block_choose(const struct find_rows *r, idx first, idx end, float threshold,
                         struct row_work *w)
 {

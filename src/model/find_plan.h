@@ -17,13 +17,13 @@ struct find_plan {
   int each;      /* updates of a stage */
   int last;      /* further updates of the last stage */
   int joint;     /* updates after these, in which all atoms move together */
-  gidx part;     /* largest number of rows of an update, about */
-  int atom_rows; /* rows of an update per present atom, about */
-  idx batch;     /* rows whose codes are chosen together, about */
+  gidx part;     /* approximately the largest number of rows of an update */
+  int atom_rows; /* approximate rows of an update per present atom */
+  idx batch;     /* approximate number of rows whose codes are chosen together */
   /* factors of l0, in the first and the last update before the `joint` ones */
   real first_factor, end_factor;
   real joint_factor;         /* factor of l0 in the `joint` updates */
-  real settled;              /* after this part of the updates no atom is replaced */
+  real settled;              /* after this part of the other updates no atom is replaced */
   struct find_blocks stages; /* the number of atoms of each stage */
   gidx batches;              /* in all rows */
 };

@@ -50,7 +50,8 @@ void gated_delta_step(const struct gated_delta *m, const float *q, const float *
 /* (N.64): how a sequence's state comes from its slot. */
 enum delta_way {
   DELTA_DIRECT, /* no other sequence writes the slot that it reads, or it reads none */
-  /* another sequence writes this slot: the state is copied to scratch before any slot is written */
+  /* another sequence writes the slot that it reads: its state is copied to scratch before any slot
+   * is written */
   DELTA_GATHERED
 };
 struct delta_slots {

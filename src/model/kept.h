@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reference of a refit on fixed supports: codes of rows on supports of any length (N.24k), and the
- * update of all atoms by them (N.20k).
+ * update of all atoms with these codes (N.20k).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_KEPT_H

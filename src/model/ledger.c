@@ -39,7 +39,7 @@ static gidx left_of(const struct follower *f, gidx i)
   return request_of(f->l, i)[REQUEST_ROWS] - f->done[i];
 }
 
-/* Check one line of the table of requests, apart from the others. */
+/* Check the numbers of one line of the table of requests. */
 static int request_check(const struct ledger *l, gidx i)
 {
   const gidx *r = request_of(l, i);
@@ -158,7 +158,8 @@ static int live_admit(struct follower *f, gidx n, gidx i, gidx rows)
   return OK;
 }
 
-/* The same for a file; its rows may be in several parts. */
+/* Check that the next parts have the rows of files that the plan admits; there may be several
+ * parts. */
 static int file_admit(struct follower *f, gidx n, gidx rows)
 {
   while (rows > 0) {

@@ -91,8 +91,8 @@ static int step_solve(const struct local *l, int size, real *step)
   return 1;
 }
 
-/* Move against a step, which is halved until the objective does not rise.  Returns 0 if the weights
- * hardly move, or if the objective still rises after HALVINGS halvings. */
+/* Subtract a step from the weights; the step is halved until the objective does not rise.  Returns
+ * 0 if the weights hardly move, or if the objective still rises after HALVINGS halvings. */
 static int weight_move(const struct logistic_rows *rows, struct local *l, const real *step,
                        real *weight)
 {

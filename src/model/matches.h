@@ -11,7 +11,7 @@
 #include "base/types.h"
 
 struct matches {
-  idx k;         /* atoms that have partners */
+  idx k;         /* number of atoms; each has a partner */
   idx *nearest;  /* [k] atom of the other dictionary */
   float *cosine; /* [k] the score of (N.1); for nonnegative codes max(score, 0) */
   real mean;     /* of |cosine|, the mean max cosine */
@@ -24,8 +24,8 @@ void matches_count(struct matches *p, real above);
 /* The number of pairs of atoms that are nearest to each other, with |cosine| above the bound. */
 gidx matches_mutual(const struct matches *a, const struct matches *b, real above);
 
-/* worst[most] <- the atoms with |cosine| at most the bound, the lowest |cosine| first; of equals
- * the lower atom first.  Returns their number, which is at most `most`. */
+/* worst[most] <- the atoms with |cosine| at most the bound, the lowest |cosine| first; of equal
+ * ones the lower atom comes first.  Returns their number, which is at most `most`. */
 idx matches_lonely(const struct matches *p, real above, idx most, idx *worst);
 
 #endif

@@ -16,8 +16,8 @@ enum {
   MASSIVE_NORM = 8,
 };
 
-/* Bin 0 has 0 and all values below the first octave.  sum[b] is the sum of the significands of the
- * values, cut to 24 bits. */
+/* Bin 0 also has 0 and all values below its lower end.  sum[b] is the sum of the significands of
+ * the values, cut to 24 bits; sum[0] is 0. */
 struct norms {
   gidx count[NORM_BINS], sum[NORM_BINS];
 };

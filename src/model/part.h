@@ -10,8 +10,8 @@
 #include "model/results.h"
 
 /* Sums over consecutive sum blocks, as nodes of the tree of (N.0) (base/block_tree.h).  With t = x
- * - k, a node has for each column the sums of t and of t^2, then the sums of errors and of
- * cosines. */
+ * - k, where k is `shift` of struct encode_part, a node has for each column the sums of t and of
+ * t^2, then the sums of errors and of cosines. */
 struct part_sums {
   gidx first, count; /* sum blocks */
   idx p;
@@ -31,7 +31,8 @@ struct encode_part {
   uint64_t fingerprint;
   gidx nonzero;             /* support atoms whose code is not 0 */
   struct code_counts codes; /* of all codes */
-  /* largest k for which max_decoder_cosine is computed, which is done by the part with row 0 */
+  /* largest number of atoms for which max_decoder_cosine is computed; the part with row 0 computes
+   * it */
   idx max_cosine;
   /* [p] the k of t = x - k; borrowed; NULL: codes were not solved, and there are no sums */
   const real *shift;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Points from which fit, fit --find features and train can resume, each with a line of figures.
  *
- * Floor: model.  Jobs pass them on; files and run.json have their lines.  A struct line_form lists
- * the members of a line, for files and run.json. */
+ * Floor: model.  A struct line_form lists the members of a line, for files and run.json. */
 #ifndef MODEL_POINTS_H
 #define MODEL_POINTS_H
 

@@ -42,7 +42,7 @@ struct pool {
 /* blocks >= 2, size >= 1.  All blocks except 0 are free, in ascending order. */
 int pool_init(struct pool *p, idx blocks, idx size);
 void pool_free(struct pool *p);
-/* Check every invariant above; ERR_INTERNAL names the first that is broken. */
+/* Check the queue of free blocks and the hash table; ERR_INTERNAL names the first fault. */
 int pool_check(const struct pool *p);
 /* Sort the queue of free blocks into ascending order. */
 void pool_defragment(struct pool *p);
@@ -54,8 +54,8 @@ struct pool_sequence {
 };
 void pool_sequence_free(struct pool_sequence *s);
 
-/* Give a sequence blocks for `positions` positions in all; a sequence never shrinks here.
- * ERR_MEMORY, with nothing changed, if too few blocks are free. */
+/* Give a sequence blocks for `positions` positions in all; a sequence that has more blocks keeps
+ * them.  ERR_MEMORY, with nothing changed, if too few blocks are free. */
 int pool_allocate(struct pool *p, struct pool_sequence *s, gidx positions);
 /* Give back the blocks that are not needed for the first `positions` positions, the last block
  * first. */
@@ -70,8 +70,8 @@ struct pool_match {
 };
 int pool_reuse(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx positions,
                const struct pool_match *judge);
-/* Seal block i of a sequence, which holds tokens[size].  All blocks before it must be sealed.  If
- * the block is sealed already, or another sealed block is equal, nothing happens. */
+/* Seal block i of a sequence, which holds tokens[size].  Nothing happens if the block before it is
+ * not sealed, if the block itself is sealed already, or if another sealed block is equal. */
 void pool_freeze(struct pool *p, const struct pool_sequence *s, gidx i, const idx *tokens);
 /* Block i of a sequence will be written: unseal it; if other sequences use it, give the sequence a
  * new block.  *from <- the block whose contents the caller must copy to the new one, 0: none.

@@ -43,8 +43,8 @@ struct probe {
   float threshold;
 };
 
-/* The probes chosen for a label: the best atoms, best first; and the best atom with threshold 0,
- * which fires in each row in which its score is positive. */
+/* The probes chosen for a label: the best atoms, best first; and the best one of the atoms that
+ * fire in each row in which their score is positive. */
 struct probe_choice {
   struct probe best[PROBE_ATOMS], fires;
 };

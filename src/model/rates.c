@@ -86,7 +86,8 @@ enum rate rates_broken(const struct rates *r)
   return RATES;
 }
 
-/* Where a size lies on an axis: *low, and the part of the way from there to the next. */
+/* *low <- the index on an axis of the largest size of the grid up to `size`, or 0.  Returns the
+ * part of the way from it to the next one, in logarithms. */
 static double interval_find(const struct grid *g, int axis, double size, int *low)
 {
   const double *all = g->size[axis];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Only products and quotients of sizes are formed.  So if rows or border are scaled by a power of
- * two, the ridges scale exactly. */
+ * Units and additions are products and quotients of sizes.  So if rows or border are scaled by a
+ * power of two, the additions scale exactly. */
 #include "model/ridges.h"
 
 #include <math.h>

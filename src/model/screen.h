@@ -25,7 +25,7 @@ struct quantized {
   real norm;       /* >= |v|, over all d vectors together; not finite if v is not */
   real norm_short; /* >= |v~| */
   real error;      /* >= |v - v~| */
-  /* >= the mean, over c = 1 .. p, of the norm of its first c columns; `norm` is such a bound,
+  /* >= the mean, over c = 1 .. p, of the norm of the first c columns of v; `norm` is such a bound,
    * too */
   real mean;
 };

@@ -30,7 +30,7 @@ struct shuffle {
 /* For n rows; arrays live in the arena. */
 int shuffle_init(struct shuffle *s, struct arena *arena, gidx n, uint64_t seed);
 
-/* Make the pool that has position `row` (0 .. n - 1) of an epoch the present one; *skip <- the
+/* Set the present pool to the pool that has position `row` (0 .. n - 1) of an epoch; *skip <- the
  * number of the pool's rows before this position. */
 void shuffle_take(struct shuffle *s, gidx epoch, gidx row, idx *skip);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the rows of a matrix go that are computed block by block.
+ * The receiver of a matrix whose rows are computed block by block.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_SINK_H

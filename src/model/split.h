@@ -31,13 +31,13 @@ struct split_task {
 };
 /* *fitted, *held <- sources of the fitted and of the held-out rows, in the order of their source;
  * valid as long as *s is.  If task->held is given, *held has its rows, and all of task->rows are
- * fitted.  Otherwise windows of task->rows are held out:  Each whole window w is held out with
- * probability `share`, or less if that gives more than `most` rows.  The random number is (seed, a
- * stream for this purpose, w).  If share is above 0 and no window was drawn, the window with the
- * smallest random number is held out.  An incomplete window at the end is always fitted.  Reading
- * checks that values are finite, and names a row by its number among all rows.  ERR_INPUT: there
- * are no rows, or they have different columns; or share is above 0, and no window can be held out
- * or no row would be fitted.  Call split_free() in any case. */
+ * fitted.  Otherwise windows of task->rows are held out.  Each whole window w is held out with
+ * probability `share`, or less if that gives more than `most` rows.  Its random number is a
+ * function of (seed, a stream for this purpose, w).  If share is above 0 and no window was drawn,
+ * the window with the smallest random number is held out.  An incomplete window at the end is
+ * always fitted.  Reading checks that values are finite, and names a row by its number among all
+ * rows.  ERR_INPUT: there are no rows, or they have different columns; or share is above 0, and no
+ * window can be held out or no row would be fitted.  Call split_free() in any case. */
 int split_open(struct row_split *s, const struct split_task *task, struct row_source *fitted,
                struct row_source *held);
 void split_free(struct row_split *s);

@@ -13,8 +13,8 @@ struct stability {
   float *cosine;
   float *best;    /* [k] the stability of the atom: its largest cosine over the seeds */
   gidx *density;  /* [k] rows whose support has the atom; NULL: not known */
-  real pw_mcc;    /* means over the seeds: PW-MCC, */
-  real low, high; /* shares of pairs above PAIRS_LOW and PAIRS_HIGH, */
+  real pw_mcc;    /* mean over the seeds, as the next four are */
+  real low, high; /* shares of pairs above PAIRS_LOW and PAIRS_HIGH */
   /* PW-MCC of the quarters of atoms with the largest and the smallest density, or NaN */
   real frequent, rare;
   real found_low, found_high; /* shares of atoms whose stability is above the same bounds */

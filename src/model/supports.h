@@ -57,9 +57,9 @@ int supports_block(const struct support_source *s, gidx first, gidx n, gidx *cou
  * the file's first row. */
 int supports_check_length(const struct supports *s, gidx length, const char *name);
 
-/* ERR_INPUT names the first row of a source without scores whose atoms do not ascend.  Without
- * scores all atoms of a row count as equal, and of equal scores the lower atom comes first
- * (N.2). */
+/* ERR_INPUT names the first row of a source without scores and with d = 1 whose atoms do not
+ * ascend.  Without scores all atoms of a row count as equal, and of equal scores the lower atom
+ * comes first (N.2). */
 int supports_check_order(const struct supports *s, const struct support_source *source);
 
 #endif

@@ -4,8 +4,8 @@
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
  * Everything is a pure function of the seed and the global index of an atom or row, so any part can
- * be generated anywhere and in any order.  Only the fixture, which is defined by sin and cos, uses
- * libm. */
+ * be generated anywhere and in any order.  Only the fixture depends on the C library, by sin and
+ * cos. */
 #ifndef MODEL_SYNTH_H
 #define MODEL_SYNTH_H
 
@@ -19,7 +19,7 @@ enum random_stream {
   STREAM_SUPPORT,
   STREAM_CODE,
   STREAM_NOISE,
-  STREAM_COUNT /* streams of further tries for the same purpose: plus multiples of this */
+  STREAM_COUNT /* a further try for a purpose adds a multiple of this to its stream */
 };
 
 /* Rows that are sums of s planted atoms and noise,
@@ -28,7 +28,7 @@ enum random_stream {
 struct planted {
   uint64_t seed;
   idx k, d, p, s;
-  real noise; /* standard deviation of a column; atoms have norm 1, codes 1/2 .. 3/2 in size */
+  real noise; /* standard deviation in a column; atoms have norm 1, codes are 1/2 .. 3/2 in size */
   int zipf;   /* atom a is drawn with a probability of about 1 / (a + 1) times a constant; 0: all
                * are equally likely */
 };

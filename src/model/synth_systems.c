@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 
-/* These streams differ from those of model/synth.h, also from those of further tries there. */
+/* These streams differ from all streams of model/synth.h, including those of further tries. */
 enum { STREAM_SHAPE = 1000001, STREAM_KIND, STREAM_H, STREAM_B, STREAM_G, STREAM_C, STREAM_G_B };
 
 /* Rows of system a. */

@@ -11,7 +11,7 @@
 #include "model/arrow.h"
 
 /* The sizes of the systems, and where the entries of each system begin in the arrays of the batch.
- * Each array after d and k has [count + 1] prefix sums; the comment beside it says of what. */
+ * Each array after d and k has [count + 1] prefix sums; its comment names what is summed. */
 struct systems_shape {
   gidx count;
   idx *d, *k;   /* [count] */

@@ -88,8 +88,8 @@ struct terminal_result {
 };
 void terminal_result_free(struct terminal_result *r);
 
-/* Does pair a come before pair b?  The stronger pair comes first, of equals the one with smaller
- * atoms.  The order is total over different pairs. */
+/* Does pair a come before pair b?  The stronger pair comes first, of equally strong pairs the one
+ * with the lower atoms.  The order is total over different pairs. */
 int cross_before(const struct cross *a, const struct cross *b);
 
 #endif

@@ -38,7 +38,7 @@ int train_state_alloc(struct train_state *s, struct arena *arena, idx k, idx p);
 /* The arrays of a state. */
 enum { TRAIN_STATE_ARRAYS = 3 * TRAIN_ARRAYS + 4 };
 struct train_array {
-  void *at; /* of the pointer in the state */
+  void *at; /* address of the pointer in the state */
   gidx count;
   size_t size;
 };

@@ -4,8 +4,9 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Sums are ascending chains of fma.  So no bit depends on tiles, threads, ranks or the number of
- * rows.  These plain loops are the references of device/triad.h. */
+ * Sums are ascending chains of fma; a gradient is a sum of such chains over chunks of rows.  So no
+ * bit depends on tiles, threads or ranks.  These plain loops are the references of
+ * device/triad.h. */
 #ifndef MODEL_TRIAD_H
 #define MODEL_TRIAD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Roots and features outside of trees are tried in turn; children only if their parent fires.
+ * Roots and features outside of trees are tried in turn; a child is tried only if its parent fires.
  * Random numbers depend on positions alone, so untried children do not change other draws.  The
  * only libm function is sqrt. */
 #include "model/world.h"

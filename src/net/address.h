@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* largest length of a path, so that all systems accept the path for a socket */
+/* largest length of an address; all systems accept a path of this length for a socket */
 enum { ADDRESS_BYTES = 100 };
 
 /* address[ADDRESS_BYTES + 1] <- where to listen.  listen: a path, or tcp:HOST:PORT; tcp:PORT
@@ -24,8 +24,8 @@ int address_is_tcp(const char *address);
 int address_is_local(const char *address);
 
 /* Lock the file PATH.lock until address_free(), which does not remove it.  ERR_CREATE if another
- * server has the lock.  Without the lock, binding would take over the socket of that server without
- * an error. */
+ * server has the lock, or if PATH exists and is no socket.  Without the lock, binding would take
+ * over the socket of that server without an error. */
 int address_lock(const char *path, int *lock);
 void address_free(int lock);
 

@@ -5,8 +5,8 @@
  * Floor: net.  Texts of keys have KEY_BYTES + 1 bytes.  ERR_DEVICE without a ZeroMQ that has CURVE.
  *
  * ZeroMQ asks at an address inside the process, inproc://zeromq.zap.01, about each client that has
- * proved to have the secret of its key.  If nothing listens there, ZeroMQ lets every client in.  So
- * the gate is opened before the socket, and closed after it. */
+ * proved that it has the secret of its key.  If nothing listens there, ZeroMQ lets every client in.
+ * So the gate is opened before the socket, and closed after it. */
 #ifndef NET_CURVE_H
 #define NET_CURVE_H
 

@@ -56,7 +56,7 @@ int keys_make(const char *folder)
   return key_write(folder, "client.secret", secret);
 }
 
-/* Check that the file is this user's, and that others may not read it. */
+/* Check that the file or folder is this user's, and that others have no rights to it. */
 static int private_check(const char *path, const struct stat *s)
 {
   CHECK(s->st_uid == geteuid(), ERR_INPUT,

@@ -9,7 +9,7 @@
  *     client.secret     of a client
  *     clients/NAME.pub  a client that may connect; the first is client.pub
  *
- * Only its user may enter the folder and read secrets. */
+ * Only the owner of the folder may enter it and read secrets. */
 #ifndef NET_KEYS_H
 #define NET_KEYS_H
 

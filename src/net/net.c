@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A ROUTER socket, which adds a frame with the client's name in front of each message.  In a build
- * without ZeroMQ no function after net_check() is called. */
+ * without ZeroMQ, functions that return a status fail as net_check() does. */
 #include "net/net.h"
 
 #include <errno.h>
@@ -116,8 +116,8 @@ int net_wait(struct net *net, int wake, int milliseconds)
   return net->gate.socket ? gate_answer(&net->gate) : OK;
 }
 
-/* Receive the next frame into net->received; *more: another one follows.  *is_there <- 0: there is
- * none. */
+/* Receive the next frame into net->received; *more <- 1 if another frame follows.  *is_there <- 0:
+ * there is none. */
 static int frame_receive(struct net *net, int *more, int *is_there)
 {
   int got;

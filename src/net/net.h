@@ -35,7 +35,7 @@ struct net_peer {
 /* A received message; data is valid until the next call of net_receive(). */
 struct net_message {
   struct net_peer peer;
-  const unsigned char *data; /* of its first frame; may be unaligned */
+  const unsigned char *data; /* of its only frame; NULL if frames is not 1; may be unaligned */
   size_t bytes;
   int frames;
   int is_refused; /* the key of its client is no longer known */
@@ -56,7 +56,7 @@ const char *net_address(const struct net *net);
 /* Wait until a message has come, the descriptor `wake` can be read, or the time is over. */
 int net_wait(struct net *net, int wake, int milliseconds);
 
-/* The next message, if there is one: *is_there.  Never waits. */
+/* *is_there <- 1, and *message <- the next message, if there is one.  Never waits. */
 int net_receive(struct net *net, struct net_message *message, int *is_there);
 
 /* Send data[bytes] from malloc(), which is freed afterwards.  Until the transport has sent or lost

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The part of MPI that src/comm uses, for a program of one process without MPI, which the Python
- * wheel has.  Names and arguments are those of the standard.
+ * The part of MPI that src/comm uses, for the program of the Python wheel that runs as one process,
+ * without MPI.  Names and arguments are those of the standard.
  *
  * Floor: comm.  A type is its number of bytes, and each collective operation is complete when it is
  * posted.  Functions that one process never calls, such as messages to others, fail. */
