@@ -87,9 +87,8 @@ static int systems_open(struct bench_systems *b, const struct bench_arrow_option
   double one = 8. * ((double)o->system_rows * o->frame * (o->frame + k + 1) + (double)k * (k + 1));
   gidx count = o->systems ? o->systems : (gidx)(1e6 * o->megabytes / one) + 1, longest = 0;
   gidx rank = b->c->rank, ranks = b->c->size;
-  CHECK(count >= ranks, ERR_USAGE,
-        "%lld systems are not one for each of %lld ranks: more --systems", (long long)count,
-        (long long)ranks);
+  CHECK(count >= ranks, ERR_USAGE, "%lld systems are too few for %lld ranks: give more --systems",
+        (long long)count, (long long)ranks);
   struct synthetic_systems made = {.seed = 1 + (uint64_t)rank,
                                    .count = count * (rank + 1) / ranks - count * rank / ranks,
                                    .rows = o->system_rows,
@@ -223,8 +222,8 @@ static void peer_print(double theirs, double ours)
     printf(" %9s %9s", "none", "");
 }
 
-/* The amount of work of all ranks.  bytes: of H, B and g, read once, and of the steps of rows,
- * written once. */
+/* The amount of work of all ranks.  declined: systems too large for the kernels of a GPU.  bytes:
+ * of H, B and g, read once, and of the steps of rows, written once. */
 struct amount {
   gidx systems, rows, declined;
   double bytes;
@@ -382,7 +381,7 @@ static void title_print(const struct bench_arrow_options *o, const struct bench_
   printf("d=%d n=%lld %s, medians of %d runs; ", o->frame, (long long)o->system_rows, o->lengths,
          common->repeats);
   if (strcmp(common->device, "cuda") == 0) {
-    printf("ranks=%d threads=%d; systems are on the GPU, but for `with copies`\n", ranks,
+    printf("ranks=%d threads=%d; systems are on the GPU, except in `with copies`\n", ranks,
            common->threads);
     printf("%6s %9s %11s %10s %9s %10s %10s %10s %9s\n", "border", "systems", "Mrows/s", "ms",
            "GB/s", "copies", "of copies", "with copies", "declined");

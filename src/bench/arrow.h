@@ -39,8 +39,9 @@ double peer_arrow(const struct arrow_system *s, real *step_t, real *step_b, real
 gidx peer_arrow_work(idx d, idx k, gidx n);
 
 /* Seconds of one system by PETSc: the whole matrix is factored and solved by KSPPREONLY and
- * Cholesky.  The time to make the matrix is not included.  -1: PETSc is not installed, an error
- * (memory, PETSc, or too many entries for int), or its solution differs from step_t and step_b.
+ * Cholesky.  The time to make the matrix is not included.  -1: PETSc is not installed; there was an
+ * error (memory, PETSc, or too many entries for int); or its solution differs from step_t and
+ * step_b.
  * Call peer_petsc_close() after the last system. */
 double peer_petsc(const struct arrow_system *s, const real *step_t, const real *step_b);
 void peer_petsc_close(void);

@@ -143,8 +143,8 @@ static int dense_run(struct device *dev, const struct dense_case *c, enum dense_
   return sides_end(&s);
 }
 
-/* The index in the dense result of output i of the sparse one.  i ascends from call to call; *row
- * begins as 0. */
+/* Returns the index in the dense result of number i of the sparse result.  i ascends from call to
+ * call; *row is 0 before the first call. */
 static gidx position_of(const struct dense_case *c, enum dense_operation which, gidx i, idx *row)
 {
   if (which != DENSE_BACK) return i;

@@ -23,7 +23,7 @@ struct dense_case {
   gidx *start;           /* [n + 1] */
   idx *atom;             /* [entries] */
   float *code;           /* [entries] */
-  gidx *begin;           /* [k + 1] first of each atom in row and value: the codes sorted by atom */
+  gidx *begin;           /* [k + 1] where each atom begins in row and value, sorted by atom */
   idx *row;              /* [entries] */
   float *value;          /* [entries] */
   float *atoms, *error;  /* [k][p], [n][p] */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Times calls of a gated delta net with random tokens, and prints medians.  The states of streams
  * stay in their slots (device/mixer.h).  Case `call` has all kernels of a call, case `states` only
- * the kernel that updates states, on a GPU.  If the states of all streams fit into the cache of a
- * GPU, several sets of streams take turns. */
+ * the kernel that updates states, on a GPU.  On a GPU several sets of streams take turns if their
+ * states are small, so that the states do not stay in the cache. */
 #include "bench/mixer.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rows of an atom are spread evenly over all rows.  A row is the sum of its atom and half of
- * another atom, so that most steps are accepted, as with a fitted dictionary. */
+ * The rows of an atom are spread evenly over all rows.  A row is a multiple of the sum of its atom
+ * and half of another atom, so that most steps are accepted, as with a fitted dictionary. */
 #include "bench/moves.h"
 
 #include <string.h>
@@ -34,8 +34,8 @@ struct moves {
 };
 static struct moves moves;
 
-/* The atom of a row.  The factor is a prime that does not divide the number of rows, so products
- * are a permutation of the rows. */
+/* Returns the atom of a row.  The factor is a prime that does not divide m->n.  So the products
+ * modulo m->n are a permutation of the rows. */
 static idx atom_of(const struct moves *m, gidx row)
 {
   return (idx)((uint64_t)row * 2654435761u % (uint64_t)m->n / (uint64_t)m->atom_rows);
@@ -185,7 +185,7 @@ static struct {
   int threads;
 } colored;
 
-/* The atoms of a row have equal distances, so that they differ. */
+/* Draw the atoms of each row: a first atom, then others at equal distances, so that all differ. */
 static int supports_make(idx s, idx atoms, uint64_t stream)
 {
   gidx *start;

@@ -17,8 +17,8 @@ double median_ratio(const double *a, const double *b, int count);
 
 enum { PEER_ROWS = 512 };
 
-/* Seconds of the product rows[n][p] x atoms[k][p]' by sgemm; 0 when OpenBLAS is not installed.
- * PEER_ROWS rows at a time are written to product[PEER_ROWS][k], over those before them. */
+/* Seconds of the product rows[n][p] x atoms[k][p]' by sgemm; 0 when OpenBLAS is not installed.  The
+ * products of PEER_ROWS rows at a time are written to product[PEER_ROWS][k], over the last ones. */
 double peer_sgemm(const float *rows, const float *atoms, idx n, idx k, idx p, float *product,
                   int threads);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A rate is the work of all ranks divided by the median time of the slowest rank.  On a CPU most
  * times are processor time divided by the threads that run at once (spent()), so that other
- * programs matter little.  Rows and atoms are random.  The filter leaves more candidates for them
- * than for most rows. */
+ * programs matter little.  Rows and atoms are random.  The filter leaves more candidates for
+ * random rows than for most rows. */
 #include "bench/rates.h"
 
 #include <limits.h>
@@ -115,8 +115,8 @@ static int slowest(struct bench *b, double mine, double *seconds)
   return OK;
 }
 
-/* Run once without timing, then up to 64 times on all ranks at once.  *seconds <- the median of the
- * times of the slowest rank.  Collective. */
+/* Run once without timing, then --repeats times, but at most 64, on all ranks at once.  *seconds <-
+ * the median of the times of the slowest rank.  Collective. */
 static int time_take(struct bench *b, int (*run)(struct bench *b, const double *at),
                      const double *at, double *seconds)
 {
@@ -639,7 +639,7 @@ static int count_measure(struct bench *b, idx p, idx s)
     took[i] = spent(b, begun, b->common->threads);
     encode_free(&result);
   }
-  /* at least a hundredth: variations of routing and codes may exceed the rest */
+  /* at least a hundredth of `others`, whose variations may exceed the rest */
   double least = others / 100, rest = fmax(took[1] - took[0] - others, least);
   TRY(slowest(b, rest, &rest));
   return rate_add(b, RATE_COUNT, at, FILE_BLOCKS * ROW_BLOCK, rest);
@@ -664,8 +664,8 @@ static int rows_file_write(struct bench *b)
   return matrix_output_finish(&f, NULL, 0);
 }
 
-/* time_take() divides processor time by all threads of a rank.  The factor that corrects this if
- * only one thread of each rank works. */
+/* Returns the factor that corrects a time of time_take() if only one thread of each rank works:
+ * time_take() divides processor time by all threads of a rank. */
 static double alone(const struct bench *b)
 {
   int gpu = strcmp(b->common->device, "cuda") == 0;

@@ -183,7 +183,7 @@ static int worst_open(struct bench *b, struct problem *q)
 }
 
 /* The given rows, and atoms that are copies of the last rows of the source.  If there are more
- * atoms than rows, each other atom is the sum of two of these copies. */
+ * atoms than rows, each further atom is the sum of two of these copies. */
 static int given_open(struct bench *b, struct problem *q, const struct row_source *source)
 {
   const struct bench_route_options *o = b->o;

@@ -69,7 +69,8 @@ static int status_send(struct client_run *r, double now)
   return status;
 }
 
-/* Count a reply, if its request was due at `from` or later. */
+/* Count a reply, if its request was due at `from` or later.  A status request is due when it is
+ * sent. */
 static void reply_count(struct client_run *r, const unsigned char *data, double from)
 {
   struct serve_load *l = r->load;
@@ -140,7 +141,7 @@ static int requests_run(struct client_run *r, double from, double until)
   return OK;
 }
 
-/* Receive the remaining replies, for 10 seconds at most. */
+/* Count the measured requests, and receive their remaining replies, for 10 seconds at most. */
 static int rest_take(struct client_run *r, double from)
 {
   double end = log_seconds() + 10;

@@ -30,7 +30,7 @@ struct bench {
   double seconds[CASES][MAX_REPEATS];
 };
 
-/* Bytes of a number in all matrices except dw, which is f32. */
+/* Bytes of a number in all matrices except dw and product, which are f32. */
 static gidx item_of(const struct bench *b)
 {
   return b->stored.left ? (gidx)sizeof(uint16_t) : (gidx)sizeof(float);
@@ -67,7 +67,8 @@ static int buffers_open(struct bench *b)
   return device_is_gpu(dev) ? OK : buffer_alloc(dev, &b->product, PEER_ROWS * n * item);
 }
 
-/* The matrix w has a row for each output, as the matrix of an encoder; its gradient is dy'x. */
+/* The matrix w has a row for each output, as the matrix of an encoder.  Its gradient is dy'x; y
+ * also serves as dy, the gradient of the outputs. */
 static struct triad_product forward_of(const struct bench *b)
 {
   idx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms;

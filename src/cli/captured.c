@@ -73,8 +73,8 @@ static int value_max(struct comm *c, real value, real *each, real *largest)
   return OK;
 }
 
-/* The rounding error of a float32 chain of 128 terms is typically less than 2^-22 times the sum of
- * the absolute values of the terms. */
+/* The rounding error of a score, a float32 sum of about 128 products, is typically less than 2^-22
+ * times the sum of the absolute values of the products. */
 enum { SEEN_BITS = 22 };
 
 int captured_report(struct comm *c, const struct capture_input *in)

@@ -139,9 +139,9 @@ static int inputs_open(struct attribute_job *j, const struct attribute_options *
   return scores_check(j);
 }
 
-/* The number of atoms of a row whose sum of contributions can be compared with the routed score:
- * those of the first round.  0 if another program wrote the file, the atoms were refitted since, or
- * there are no scores. */
+/* Returns for how many atoms of a row the sum of contributions can be compared with the routed
+ * score: the atoms of the first round.  0 if another program wrote the file, the atoms were
+ * refitted since, or there are no scores. */
 static idx compared_count(const struct supports_input *s)
 {
   if (s->top_s < 0 || s->sweeps > 0 || !supports_have_scores(s)) return 0;

@@ -129,8 +129,8 @@ static int inputs_open(struct compare_job *j, struct compare_options *o,
   return density_find(j);
 }
 
-/* Print how many atoms of one dictionary have no |cosine| above `above`, and the first of these
- * atoms, the lowest |cosine| first. */
+/* Print how many atoms of one dictionary have a cosine of `above` or less with their nearest atom
+ * in the other one.  Name the first of these atoms, the lowest cosine first. */
 static void lonely_print(const struct matches *p, char name, real above)
 {
   enum { SHOWN = 8 };
@@ -152,7 +152,7 @@ static void pairs_print(const struct pairs *p)
     printf("%-22s %10.6f\n", "  most frequent of A", p->frequent);
     printf("%-22s %10.6f\n\n", "  least frequent of A", p->rare);
   } else {
-    printf("  no quarters by frequency: beside A is no supports.h5 that was encoded with it\n\n");
+    printf("  no quarters by frequency: no supports.h5 beside A was encoded with A\n\n");
   }
 }
 

@@ -113,8 +113,8 @@ static int inputs_open(struct run *run, struct detect_job *j, const struct detec
                             j->rows.source.p, &j->task.mean);
 }
 
-/* If the file of codes has hashes of its rows and dictionary, check that they are those given.
- * Collective. */
+/* If the file of codes has hashes of rows and a dictionary, check that the given rows and
+ * dictionary have these hashes.  Collective. */
 static int identities_check(struct detect_job *j, struct comm *c)
 {
   const struct identity *named = &j->codes.inputs;

@@ -254,8 +254,8 @@ static int detectors_check(const struct encode_state *job)
   return OK;
 }
 
-/* --l0 with a dictionary that has no encoder: make one that chooses active atoms, as `fit --find
- * features` does (N.58). */
+/* --l0 with --dictionary, unless active_take() takes the encoder of its file: make an encoder that
+ * chooses active atoms, as `fit --find features` does (N.58). */
 static int active_make(struct encode_state *job, const struct encode_options *o)
 {
   const struct atom_source *atoms = &job->dictionary.source;
@@ -323,7 +323,7 @@ static int l0_check(const struct encode_state *job, const struct encode_options 
   int is_active = job->encoder.stored.encoder.kind == ENCODER_ACTIVE;
   if (!(o->l0 > 0)) return OK;
   CHECK(o->l0 <= (real)most, ERR_USAGE,
-        "'--l0' is %g, and '%s' has %lld atoms: ask for so many a row at most", o->l0,
+        "'--l0' is %g, and '%s' has %lld atoms: ask for that many at most", o->l0,
         job->dictionary.file, (long long)most);
   CHECK(!is_active || o->l0 <= ACTIVE_MOST, ERR_USAGE,
         "'--l0' is %g, and a row has %d active atoms at most: ask for fewer", o->l0, ACTIVE_MOST);
@@ -480,8 +480,8 @@ static void encoder_fill(const struct run *run, const struct encode_options *o,
              t->nonnegative ? "nonnegative" : "of either sign");
 }
 
-/* Fill in the task from options and inputs.  Warn if a row cannot have so many atoms or rounds, or
- * if the dictionary was fitted with more rounds. */
+/* Fill in the task from options and inputs.  Warn if there are fewer atoms or rounds per row than
+ * were chosen, or fewer rounds than the dictionary was fitted with. */
 static int task_fill(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   idx k = job->dictionary.source.k;
@@ -658,9 +658,9 @@ static void mean_advise(const struct run *run, const struct encode_options *o,
     advice_first_mean(t->rows, job->dictionary.file, mend);
 }
 
-/* Announce how much a stop writes and reads.  It ends the three blocks that are in flight.  Then
- * all bytes of a part are read again; of a growing file at most the 256 MiB that are not yet
- * checked. */
+/* Announce how many bytes the job writes and reads after it is asked to stop.  It writes the three
+ * blocks that are in flight.  Then it reads a part again as a whole; of a growing file it reads
+ * only the bytes that are not yet checked, at most 256 MiB. */
 static void ending_set(const struct encode_state *job)
 {
   const struct encode_task *t = &job->task;

@@ -418,8 +418,8 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   return OK;
 }
 
-/* If the truth or the codes have hashes of their rows and their dictionary, check that they are
- * those given. */
+/* If the truth or the codes have hashes of rows and a dictionary, check that the given rows and
+ * dictionary have these hashes. */
 static int identities_check(struct comm *c, struct evaluate *e)
 {
   const struct row_source *rows = &e->rows.source;

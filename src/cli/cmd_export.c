@@ -107,7 +107,7 @@ struct export_job {
   struct stored_encoder stored;
   struct stable_atoms stable;
   struct atom_source source; /* the atoms that are written */
-  int is_active;             /* a result of fit --find features: own_evaluate() takes its encoder */
+  int is_active;             /* a result of fit --find features, and no --stable */
   struct export_model model;
   struct output_path place;
   char rest[4096];           /* path of the second file, if the form has two */
@@ -284,8 +284,8 @@ static const char *encoder_of(const struct export_model *e)
 }
 
 /* For files of an autoencoder.  With --rows, log how much of the rows the other program would
- * explain.  ERR_INPUT, unless --force is given: that is too little, or the dictionary has no
- * encoder and there are no rows. */
+ * explain.  ERR_INPUT: the dictionary has no encoder, --force is not given, and there are no rows,
+ * or the other program would explain too little of them. */
 static int model_evaluate(struct run *run, struct export_job *job, const struct export_options *o)
 {
   const struct export_model *e = &job->model;

@@ -288,7 +288,7 @@ static int inputs_open(struct fit_job *j)
         o->encode_s, o->top_s);
   TRY(fit_parts_parse(&j->parts, o->minibatch));
   CHECK(j->parts.rows <= 0 || strcmp(o->update, "atoms"), ERR_USAGE,
-        "'--minibatch' has no '--update atoms'");
+        "'--minibatch' does not go with '--update atoms': leave one of them out");
   TRY(update_options_check(j, fit_update_of(o->update)));
   return arena_alloc(&j->arena, &j->mean, j->rows.source.p, sizeof *j->mean);
 }
@@ -339,7 +339,7 @@ static struct fit_options options_resolve(const struct fit_job *j)
   struct fit_options r = j->settled;
   r.update = fit_update_name(t->update);
   r.asked.relaxation = t->relaxation;
-  r.asked.rounds = encode_rounds(j->o); /* the fit uses as many rounds, but at most --top-s */
+  r.asked.rounds = encode_rounds(j->o); /* sweeps use no more than --top-s rounds */
   r.encode_s = encode_width(j->o);
   r.find = "codes"; /* --find only sets the numbers above */
   r.cosine_limit = cosine_limit_resolved(r.cosine_limit, t->k);
@@ -455,9 +455,9 @@ static void encode_fill(struct fit_job *j)
                                    .max_cosine = j->o->cosine_limit};
 }
 
-/* Announce the bytes that a stop writes: the atoms; those of the previous sweep, if they are still
- * being written; with --minibatch also the Gram matrix and the sums of rows, or one weight per atom
- * with --update conjugate. */
+/* Announce the bytes that a stop writes: the atoms of the last sweep, and those of the sweep before
+ * it, which may not be on disk yet.  With --minibatch also the Gram matrix and the sums of rows, or
+ * with --update conjugate one weight per atom. */
 static void ending_set(const struct fit_job *j)
 {
   gidx k = j->task.k, p = j->rows.source.p;

@@ -199,7 +199,7 @@ static void result_log(const struct run *run, const struct harvest_job *j)
 
 /* Choose what ranks divide, queries or positions.  All ranks must choose the same, and some may
  * have no GPU, so with several ranks the device does not matter.  A single rank with a GPU takes
- * queries: only then can its GPU hold all keys and values. */
+ * queries, because its GPU can then hold all keys and values. */
 static enum harvest_cut cut_choose(const struct harvest_job *j, const struct harvest_options *o,
                                    int ranks)
 {

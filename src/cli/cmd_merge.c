@@ -116,7 +116,8 @@ static int parts_collect(struct merge_options *o, const char **arguments)
 }
 
 /* *is <- is the only argument a folder, and --output missing or the same folder?  Then the folder
- * has ranges of one file.  ERR_USAGE: it is not, and --output is missing.  Rank 0. */
+ * has ranges of one file.  ERR_USAGE: it is not, and --output is missing without --dry-run.  Rank
+ * 0. */
 static int folder_find(const struct merge_options *o, gidx *is)
 {
   struct stat facts, other;
@@ -299,7 +300,7 @@ static int cuts_compare(const struct merge *m)
     const struct score_cuts *cuts = &m->parts[i].supports.cuts;
     if (cuts->n) TRY(cuts_rows_check(cuts, m->inputs.rows, m->parts[i].supports.file));
     CHECK(cuts_are_same(cuts, first), ERR_INPUT,
-          "'%s' and '%s' were encoded with other cuts of '--l0': make one of them again",
+          "'%s' and '%s' were encoded with different cuts of '--l0': make one of them again",
           m->parts[0].supports.file, m->parts[i].supports.file);
   }
   return OK;

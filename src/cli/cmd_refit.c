@@ -136,8 +136,8 @@ static gidx held_out_rows(const struct refit_job *j)
   return refit_rows_partition(n, j->rows->size, j->rows->rank, &first);
 }
 
-/* The shape of a coder.  It has room for this rank's held-out rows, and for its rows of the state
- * if the coder gets them: with --reroute, or if one rank has all rows. */
+/* The shape of a coder.  It has room for this rank's held-out rows.  With --reroute, or if this
+ * rank has all rows, it has room for this rank's fitted rows, too. */
 static struct sparse_coder_shape sparse_coder_shape_of(const struct refit_job *j,
                                                        const struct refit_state *f)
 {
@@ -180,7 +180,7 @@ static int inputs_open(struct refit_job *j)
   return OK;
 }
 
-/* j->task.beside <- the bytes that a rank holds in addition to the state: those of --holdout. */
+/* j->task.beside <- the bytes that a rank needs for --holdout, in addition to the state. */
 static int beside_find(struct refit_job *j)
 {
   struct refit_state f;
@@ -385,8 +385,8 @@ static int report(struct refit_job *j, gidx resumed, double seconds)
   return OK;
 }
 
-/* Announce the bytes that a stop writes: the two results of the previous sweep, if they are still
- * being written; then sweep.h5, or the two results of this sweep. */
+/* Announce the bytes that a stop writes: dictionary.h5 and supports.h5 of the previous sweep, which
+ * may not be on disk yet; then sweep.h5, or the two files of this sweep. */
 static void ending_set(const struct refit_job *j)
 {
   const struct support_source *s = j->task.supports;

@@ -77,7 +77,7 @@ static const struct option_row memory_rows[] = {
 };
 
 static const struct option_table tables[] = {
-    {"Input", fit_name_rows, FIT_NAME_ROWS - 1, AT(names)}, /* without --classes, the last row */
+    {"Input", fit_name_rows, FIT_NAME_ROWS - 1, AT(names)}, /* the last row is --classes */
     {"Model", direction_rows, LENGTH(direction_rows), 0},
     {"Report", report_rows, LENGTH(report_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
@@ -112,7 +112,7 @@ static int inputs_open(struct fit_inputs *in, struct comm *c, const struct termi
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
   CHECK(strcmp(o->evidence, "slq") != 0 || strcmp(o->device, "cuda") != 0, ERR_USAGE,
-        "'--evidence slq' computes on CPUs alone: leave '--device' away");
+        "'--evidence slq' computes on CPUs alone: leave '--device' out");
   return fit_inputs_open(in, c, &o->names);
 }
 

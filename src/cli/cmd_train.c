@@ -183,8 +183,8 @@ static const char *kind_of(const struct train_options *o)
   return encoder_names[is_batch(o) ? ENCODER_BATCHTOPK : ENCODER_TOPK];
 }
 
-/* Is an encoder of the kind that is trained?  Its thresholds, if it has any, must be one finite
- * number that is at least 0. */
+/* Is an encoder of the kind that is trained?  If it has thresholds, they must all be equal, finite
+ * and at least 0. */
 static int kind_fits(const struct train_options *o, const struct encoder *e)
 {
   if (strcmp(encoder_names[e->kind], kind_of(o)) != 0) return 0;
@@ -221,7 +221,7 @@ static void given_show(const struct train_job *j)
   log_info("start   atoms%s%s of '%s'%s", mean, j->takes_encoder ? " and encoder" : "", name,
            j->takes_encoder ? "" : "; the encoder begins tied to the atoms");
   if (j->has_encoder && !j->takes_encoder)
-    log_warn("the encoder of '%s' is not taken: it is none of the kind that is trained here, %s of "
+    log_warn("the encoder of '%s' is not taken: it is not of the kind that is trained here, %s of "
              "rows less the mean with unit atoms",
              name, kind_of(j->o));
   if (!j->dictionary.mean && !j->o->uncentered)

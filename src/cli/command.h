@@ -14,7 +14,7 @@
  * macro NAME_OPTION below is a single row, whose value is at an offset in the command's struct. */
 struct general_options { /* first member of the options struct of each command */
   int quiet, verbose, json;
-  idx progress_fd; /* 0 once the lines go to this descriptor, so that used.in leaves it out */
+  idx progress_fd; /* --progress-fd; 0 after it was opened, so that used.in leaves it out */
   real deadline;
 };
 struct compute_options {
@@ -218,8 +218,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
         "number of rows that the ranks take at a time; 0: chosen for speed", .effect = OPTION_RUN  \
   }
 
-/* The row of --save-seconds of fit and refit, whose value is at an offset; `also` says what else is
- * saved, `zero` what 0 is. */
+/* The row of --save-seconds of fit and refit, whose value is at an offset.  For the help text:
+ * `also` says what else is saved, `zero` what 0 means. */
 #define SAVE_SECONDS_OPTION(offset, also, zero)                                                    \
   {                                                                                                \
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \

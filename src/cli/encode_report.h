@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What encode and route print: the plan of --dry-run and the results.  Also how several commands
- * find the values of some options.
+ * What encode and route print: the plan of --dry-run and the results.  Also rules for the values
+ * of --top-s, --rounds and --cosine-limit, which several commands use.
  *
  * Floor: cli. */
 #ifndef CLI_ENCODE_REPORT_H
@@ -20,8 +20,9 @@ int encode_plan_print(const struct run *run, const struct encode_task *task,
  * computed count as one. */
 idx cosine_limit_resolved(idx limit, idx k);
 
-/* Begin the identity that `sagitta encode` has for all rows, if a task routes rows and solves
- * codes.  cmd_encode.c defines it. */
+/* Begin the identity (job/identity.h) that `sagitta encode` would have for this task.  The task
+ * must route all rows of its source, without an encoder, and solve codes.  cmd_encode.c defines
+ * it. */
 int encode_identity_begin(struct identity_text *identity, const struct encode_task *task);
 
 /* Returns the option if it is not 0.  Otherwise returns the number with which the dictionary was

@@ -16,7 +16,7 @@
 #include "look/detect.h"
 #include "look/pairs.h"
 
-/* text[capacity] <- the options that end a fit: other values give other atoms. */
+/* text[capacity] <- the options that say when a fit ends; with other values its atoms differ. */
 static void extent_make(const struct fit_options *o, char *text, size_t capacity)
 {
   snprintf(text, capacity, "sweeps %lld, tolerance %.17g, max-seconds %.17g",

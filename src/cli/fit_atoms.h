@@ -24,8 +24,8 @@ int fit_atoms_pair(const struct fit_job *j, const struct atom_array *own, const 
  * Collective. */
 int fit_seeds_open(struct fit_job *j);
 /* Call this after the fit: fit the other seeds, and write dictionary.h5 after each of them.  Before
- * the first of them, dictionary.h5 is also written if it lacks lines of later sweeps.  The job may
- * be stopped here (j->run->stopped).  Collective. */
+ * the first of them, dictionary.h5 is also written if it lacks the lines of the last sweeps.  The
+ * job may be stopped here (j->run->stopped).  Collective. */
 int fit_seeds_run(struct fit_job *j);
 /* Call this after rows are encoded, when it is known how many rows each atom has: compute the
  * figures of all other seeds.  Rank 0; not collective. */

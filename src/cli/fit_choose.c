@@ -32,8 +32,8 @@ static const char *top_s_default(const struct fit_options *o)
   return strcmp(o->find, "codes") ? few : "32";
 }
 
-/* Set the numbers that --find implies, unless they are given.  --top-s auto tries parts of
- * encode_s, which is then 4 STABLE_S, at most --atoms. */
+/* Set encode_s if --find implies it and it is not given.  With --top-s auto, which tries encode_s,
+ * half of it, and so on, encode_s becomes 4 STABLE_S, or --atoms if that is less. */
 static void numbers_default(struct fit_options *o)
 {
   idx wanted = 4 * (o->top_s ? o->top_s : STABLE_S);

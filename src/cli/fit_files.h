@@ -6,8 +6,8 @@
  * A sweep that is the best so far is written to dictionary.h5, any other sweep to state.h5.  If
  * --minibatch divides the rows into parts, every sweep is written to state.h5 first.  Each file has
  * the lines of all sweeps so far.  A resumed fit continues from the file with more lines, or from
- * state.h5 if the numbers are equal.  Only dictionary.h5 has the best atoms, only state.h5 has the
- * sums or weights of parts.  state.h5 is removed when a newer dictionary.h5 makes it useless,
+ * state.h5 if the numbers are equal.  dictionary.h5 always has the best atoms, only state.h5 has
+ * the sums or weights of parts.  state.h5 is removed when a newer dictionary.h5 makes it useless,
  * supports.h5 when dictionary.h5 gets other atoms, sweep.h5 (sweep_files.h) when either file is
  * written. */
 #ifndef CLI_FIT_FILES_H
@@ -33,7 +33,7 @@ struct fit_files {
   struct fit_extra *extra;  /* borrowed */
   struct phase *write;      /* borrowed: counts the time of the writer thread */
   struct fit_point start;   /* where a resumed run starts; on every rank */
-  struct fit_point reached; /* rank 0: the last sweep; its lines are a copy, its atoms `best` */
+  struct fit_point reached; /* rank 0: the last sweep, but with the best atoms and `lines` */
   gidx reached_best;        /* number of the best sweep */
   struct fit_line *lines;   /* [lines_max] lines of `reached` */
   gidx lines_max;
@@ -45,11 +45,11 @@ struct fit_files {
   struct arena arena;
 };
 
-/* Claim the output paths; the caller has set files->job.  With resume *minibatch <- that of the
- * earlier run; -1: there was none.  ERR_INPUT: no fit wrote dictionary.h5.  Collective. */
+/* Claim the output paths; the caller has set files->job.  *minibatch <- --minibatch of the run to
+ * be resumed, or -1.  ERR_INPUT: dictionary.h5 was not written by fit.  Collective. */
 int fit_files_claim(struct fit_files *files, gidx *minibatch);
-/* Then open the job; the caller has set k, p, has_parts and is_conjugate.  With resume read the
- * files.  ERR_INPUT: they are of another job, or not of one fit.  Collective. */
+/* Call this next: open the job; the caller has set k, p, has_parts and is_conjugate.  With resume
+ * read the files.  ERR_INPUT: they are of another job, or not of one fit.  Collective. */
 int fit_files_open(struct fit_files *files, const struct run_inputs *inputs);
 void fit_files_free(struct fit_files *files);
 

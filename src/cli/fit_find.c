@@ -424,7 +424,7 @@ static int plan_show(struct find_job *j)
          encode_work(&j->encode));
   printf("memory      up to %.1f MB a rank: fitting %.1f, encoding %.1f\n", 1e-6 * (double)p.most,
          1e-6 * (double)p.f.bytes, 1e-6 * (double)p.encoding);
-  if (p.f.gpu) printf("GPU         %.1f MB of each\n", 1e-6 * (double)p.f.gpu);
+  if (p.f.gpu) printf("GPU         %.1f MB per GPU\n", 1e-6 * (double)p.f.gpu);
   report_present(p.most, memory_per_process(j->run->comm.local_size));
   printf("disk        about %.1f MB at a time: dictionary.h5 %.1f, state.h5 %.1f, supports.h5 "
          "%.1f\n",

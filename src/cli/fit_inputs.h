@@ -74,8 +74,8 @@ struct fit_plan {
 };
 int fit_plan_print(struct run *run, const struct fit_plan *plan);
 
-/* *classes <- the classes of the open file, after a check against the supports of all ranks.
- * Without a file the classes of (N.6) are computed.  Collective. */
+/* *classes <- the classes in the file of --classes, after a check against the supports of all
+ * ranks.  Without --classes the classes of (N.6) are computed.  Collective. */
 int fit_inputs_classes(const struct fit_inputs *in, const struct refit_state *f,
                        const struct color_looker *looker, struct classes *classes);
 

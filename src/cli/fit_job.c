@@ -47,10 +47,11 @@ enum fit_update fit_update_of(const char *name)
   return (enum fit_update)i;
 }
 
-/* Seconds of the steps after the last sweep, judged by this sweep.  All rows are coded, which takes
- * at most as long as a pass over them.  supports.h5 is published at the pace of the sweeps, but at
- * least at LEAST_PACE, since the pace of small files says little about large ones.  Two more files
- * are published, each in the average time of a sweep's file. */
+/* Forecast the seconds from the last sweep to the end of the job.  spent: the seconds of this
+ * sweep, which reads one part of the rows.  All rows are coded, which takes at most as long as a
+ * sweep of all parts.  supports.h5 is published at the pace of the sweeps, but at least at
+ * LEAST_PACE, since the pace of small files says little about large ones.  Two more files are
+ * published, each in the average time of a sweep's file. */
 static real end_seconds(const struct fit_job *j, const struct fit_sweep *s, real spent)
 {
   static const real LEAST_PACE = 1e8; /* bytes per second: hashed, written, read back and synced */
@@ -187,10 +188,10 @@ static void memory_lines(const struct fit_job *j, const struct fit_forecast *f,
     printf("shared      %.1f MB once per node: lists and Gram rows on their way, of which each of "
            "its %d ranks counts a part\n",
            1e-6 * (double)f->shared, j->run->comm.local_size);
-  if (f->gpu) printf("GPU         %.1f MB of each at least\n", 1e-6 * (double)f->gpu);
+  if (f->gpu) printf("GPU         %.1f MB per GPU at least\n", 1e-6 * (double)f->gpu);
   report_present(p->most, present);
   printf("disk        %.1f MB at a time: dictionary.h5 %.1f, state.h5 %.1f, supports.h5 %.1f, and "
-         "what takes the place of one of them\n",
+         "a new copy of one of them\n",
          1e-6 * (double)p->disk, 1e-6 * (double)p->dictionary, 1e-6 * (double)p->state,
          1e-6 * (double)p->supports);
 }

@@ -52,9 +52,9 @@ int keep_is_wanted(const struct refit_options *o)
 int keep_options_check(const struct refit_options *o)
 {
   if (!keep_is_wanted(o)) {
-    CHECK(
-        !strcmp(o->codes, "auto"), ERR_USAGE,
-        "'--codes' goes with '--keep-supports': else codes are of the sign that the supports have");
+    CHECK(!strcmp(o->codes, "auto"), ERR_USAGE,
+          "'--codes' goes with '--keep-supports': otherwise codes have the sign of those in "
+          "--supports");
     return OK;
   }
   const char *with = o->keep ? "keep-supports" : "encoder";
@@ -450,8 +450,8 @@ static int files_open(struct keep_job *j)
   return OK;
 }
 
-/* Rank 0: with --resume, refuse a sweep.h5 of another job.  Only a refit without --keep-supports
- * saves this file. */
+/* Rank 0: with --resume, refuse a sweep.h5, which is of another job: a refit with --keep-supports
+ * saves no such file. */
 static int sweep_check(const struct keep_job *j)
 {
   const struct sweep_files *s = &j->files.sweep;

@@ -33,7 +33,7 @@
 #include "job/run.h"
 #include "job/summary.h"
 
-enum { MAX_SILENCE = 20 }; /* a rank waits at most so many seconds while another one reports */
+enum { MAX_SILENCE = 20 }; /* seconds that a rank waits while another rank reports */
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -299,9 +299,9 @@ static int options_text(const struct run *run, char *text)
   return OK;
 }
 
-/* Apply the deck, which only rank 0 reads, since only rank 0 has a standard input.  Check that all
- * ranks run the same program with the same options; those marked OPTION_PER_RANK may differ.
- * status: the status of this rank so far.  Collective. */
+/* Apply the deck.  Only rank 0 reads it: it may be standard input, which only rank 0 has.  Check
+ * that all ranks run the same program with the same options; those marked OPTION_PER_RANK may
+ * differ.  status: the status of this rank so far.  Collective. */
 static int options_agree(struct run *run, const char **arguments, int status)
 {
   static char text[COMM_LINES_MOST];

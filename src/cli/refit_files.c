@@ -315,8 +315,7 @@ static int sweep_hand_over(struct refit_job *j)
   return OK;
 }
 
-/* While an earlier sweep is being published, this one may be left out: a later one replaces it.
- * But a killed job must not lose more than --save-seconds. */
+/* A later sweep replaces one left out, but a killed job must not lose more than --save-seconds. */
 int refit_sweep_publish(struct refit_job *j)
 {
   struct job *job = &j->files.job;

@@ -62,7 +62,7 @@ void refit_files_free(struct refit_files *files);
 int refit_identity_fill(struct identity_text *t, const struct fit_inputs *inputs,
                         const struct refit_state *state);
 
-/* Without --reroute: note the hash of the first classes; ERR_INPUT if later ones differ. */
+/* Without --reroute: note the hash of the classes.  ERR_INPUT: a resumed run has other classes. */
 int refit_classes_check(struct refit_files *files, const struct classes *classes, const char *name);
 
 /* The state, loaded from the inputs, becomes that of the last sweep.  If supports.h5 is not of this
@@ -76,10 +76,11 @@ int refit_may_stop(void *of);
 /* With one rank whose GPU takes the steps: publish in the background from here on, if a copy of the
  * state fits in memory.  Not collective. */
 int refit_beside_begin(struct refit_job *j);
-/* Set the facts of the next sweep; j->begun <- what an earlier run has done of it.  The same on
- * every rank; not collective. */
+/* Set the facts of the next sweep; j->begun <- what an earlier run has done of it, with the same
+ * value on every rank.  Not collective. */
 int refit_sweep_begin(struct refit_job *j);
-/* Publish the result of a sweep, or leave it out if an earlier result is being published. */
+/* Publish the result of a sweep.  While an earlier result is being published, a sweep is left out,
+ * unless it is the last, or --save-seconds have passed since that publishing began. */
 int refit_sweep_publish(struct refit_job *j);
 /* Call this after the sweeps, with their status: publish a sweep that was left out, and wait. */
 int refit_sweeps_settle(struct refit_job *j, int status);

@@ -16,7 +16,7 @@
 /* Log one line per phase that ran, and note it for run.json.  The line has the largest number of
  * calls on a rank; the smallest, mean and largest seconds of a rank; the rate, which is the work of
  * all ranks divided by the largest seconds; and where the phase ran: the device, or "background"
- * for another thread than the main one.  Collective. */
+ * if a thread other than the main one ran it.  Collective. */
 int report_phases(struct comm *c, const struct phase *phases, int count);
 
 /* *counts <- the sums over all ranks.  Log what the GPUs did, if any rank used one.  Collective. */

@@ -77,7 +77,7 @@ void train_files_free(struct train_files *f)
 }
 
 /* POLL_SECONDS: between two checks for the file STOP.  So that each run makes progress,
- * --max-seconds stops no run before LEAST_STEPS, or LEAST_SECONDS of steps if that is less. */
+ * --max-seconds stops no run before LEAST_STEPS steps or LEAST_SECONDS, whichever comes first. */
 static const real POLL_SECONDS = 0.25, LEAST_SECONDS = 1;
 enum { LEAST_STEPS = 16 };
 

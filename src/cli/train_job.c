@@ -76,7 +76,7 @@ static void plan_lines(const struct train_job *j, const struct train_forecast *f
          "%.1f\n",
          1e-6 * (double)m->total, 1e-6 * (double)(m->weights + m->beside), 1e-6 * (double)m->rows,
          1e-6 * (double)m->steps, 1e-6 * (double)m->evaluate);
-  if (m->gpu) printf("GPU         %.1f MB of each\n", 1e-6 * (double)m->gpu);
+  if (m->gpu) printf("GPU         %.1f MB per GPU\n", 1e-6 * (double)m->gpu);
   report_present(m->total, memory_per_process(j->run->comm.local_size));
   printf(
       "disk        %.1f MB at a time: state.h5 %.1f, and the next one, then dictionary.h5 %.1f\n",

@@ -24,9 +24,9 @@ struct train_job {
   struct rows_input rows, holdout;
   struct outliers outliers;           /* with --max-norm */
   struct dictionary_input dictionary; /* of --start or --fixed-dictionary, if given */
-  struct atom_source given;           /* its atoms */
-  float *atoms;                       /* [k][p] the same atoms; NULL: none */
-  struct atom_array array;            /* the same atoms */
+  struct atom_source given;           /* reads its atoms */
+  float *atoms;                       /* [k][p] its atoms; NULL: none */
+  struct atom_array array;            /* `atoms` with their sizes */
   struct stored_encoder encoder;      /* of that dictionary; used if takes_encoder */
   int has_encoder, takes_encoder;
   uint64_t atoms_hash; /* of atoms and mean, and of the encoder if it is taken */

@@ -15,7 +15,7 @@
 #include "base/stop.h"
 #include "job/job.h"
 
-/* The requests to stop the job (base/stop.h).  job_wishes() leaves out --max-seconds, for a step
+/* The requests to stop the job (base/stop.h).  job_wishes() leaves out --max-seconds, for work
  * that each resumed run repeats from its start.  job is borrowed.  Not collective. */
 struct stops job_stops(struct job *job);
 struct stops job_wishes(struct job *job);

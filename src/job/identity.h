@@ -7,7 +7,7 @@
  *     numerics = 8                      NUMERICS of the program (io/writer.h)
  *     rho = 0.1                         an option that may change bits; the value that takes effect
  *     rows_hash = 0123456789abcdef      an input; only the keys of inputs have a '_'
- * Each published file has this text, as the attribute `identity` of /run.  A run that resumes the
+ * Each file of the job has this text, as the attribute `identity` of /run.  A run that resumes the
  * job must have the same lines.  The line of an input is compared only if both texts have it, since
  * some lines are known only after the inputs have been read. */
 #ifndef JOB_IDENTITY_H

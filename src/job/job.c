@@ -165,7 +165,7 @@ int job_earlier_value(const struct job *job, const char *key, char *value, size_
 /* Check that the existing file is of this job, as far as inputs are known. */
 static int job_check(const struct job *job)
 {
-  if (!job->type->identify) return OK; /* B: it was compared when it was found */
+  if (!job->type->identify) return OK; /* B, C: compared when it was found */
   TRY(job->type->identify(job->self, &job->run->identity));
   return job->is_resumed || job->is_complete ? job_file_check(job, &job->place) : OK;
 }

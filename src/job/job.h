@@ -59,7 +59,7 @@ struct job_type {
   int (*identify)(void *self, struct identity_text *identity);
   /* A: for a complete result: compare the contents of inputs, and read what is reported. */
   int (*complete)(void *self, struct comm *c);
-  /* A: begin the result with the units that are done; if there are any, call prepare() first. */
+  /* A: begin the result with the units that are done.  If there are any, prepare() runs first. */
   int (*prepare)(void *self, struct comm *c);
   int (*begin)(void *self);
 

@@ -7,8 +7,8 @@
 
 /* Open the standard streams that are closed, so that no file of ours gets their numbers.  Let
  * writes beyond a file size limit fail (EFBIG) instead of ending the process.  Let SIGPIPE end it,
- * as any filter, until pipes_survive() is called.  Start the watchdog, with the deadline of the
- * command line.  ERR_MEMORY: the watchdog's thread cannot be started. */
+ * as it ends any filter, until pipes_survive() is called.  Start the watchdog, with the deadline of
+ * the command line.  ERR_MEMORY: the watchdog's thread cannot be started. */
 int process_begin(int argc, char **argv);
 
 /* From here on writes to a pipe without a reader fail (EPIPE), so that a job still completes its

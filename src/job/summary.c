@@ -202,7 +202,7 @@ static void file_write(const struct run *run)
   if (!status) status = temporary_text_publish(run->summary, text, bytes);
   free(text);
   if (!status) return;
-  log_warn("%s: what is there is not of the last %s", status_message(),
+  log_warn("%s: the file there is not of the last %s", status_message(),
            noted.format ? "sweep" : "run");
   status_clear();
 }

@@ -5,7 +5,7 @@
  * Floor: job.  Used by rank 0 alone; not collective.
  *
  * run.json is the log for programs.  It lies beside the results, and describes the run that
- * published the last one.  It is written after a result, under a temporary name that is then
+ * published the last of them.  It is written after a result, under a temporary name that is then
  * renamed, so that it can be watched.  If it cannot be written, a warning says so.  The functions
  * summary_..._add() and _set() note its contents. */
 #ifndef JOB_SUMMARY_H
@@ -37,7 +37,7 @@ void summary_inputs_set(const struct identity *inputs);
 /* Give run.json a command's own format, such as "sagitta fit".  The command's entries then replace
  * device, inputs, metrics, seconds and stopped.  The file is written even without a result. */
 void summary_format_set(const char *format);
-/* *j <- where a command adds its own entries; those noted above follow them.  ERR_MEMORY. */
+/* *j <- where a command adds its own entries, which precede those noted above.  ERR_MEMORY. */
 int summary_entries(struct json **j);
 
 /* Write run.json with what is noted so far, for a run that continues.  Then clear the command's own

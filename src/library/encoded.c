@@ -81,7 +81,8 @@ int encoded_check(struct sagitta *h)
   if (is_active(h)) return active_take(h);
   int has_threshold = kind == ENCODER_JUMPRELU || kind == ENCODER_BATCHTOPK;
   CHECK(o->weights && o->bias && !has_threshold == !o->threshold, ERR_INPUT,
-        "the encoder is of kind %s, and has not the arrays of one" ANEW, o->encoder);
+        "the encoder is of kind %s, and lacks an array of this kind, or has one more" ANEW,
+        o->encoder);
   CHECK(kind != ENCODER_TOPK || o->top >= 1, ERR_INPUT,
         "the encoder has %d codes a row, and there are %d atoms" ANEW, o->top, o->k);
   CHECK(o->rho == 0 || o->solves, ERR_USAGE,
@@ -155,8 +156,8 @@ static int codes_solve(struct sagitta *h, gidx first, idx n)
                                  .rho = h->options.rho};
   idx row = ragged_long(&job);
   CHECK(row < 0, ERR_INPUT,
-        "row %lld has %lld atoms, and codes are solved on %d at most: the encoder's own codes "
-        "solve none",
+        "row %lld has %lld atoms, and codes are solved on %d at most: take the encoder's own "
+        "codes",
         (long long)(first + row), (long long)(h->start[row + 1] - h->start[row]), RAGGED_MOST);
   return ragged_solve(&h->ragged, &job);
 }

@@ -63,8 +63,8 @@ static void gpu_announce(const struct sagitta_options *o, struct device_options 
   options->preprocess = 1;
 }
 
-/* Check that the device is the GPU that was asked for: device_open() takes another one if there are
- * too few.  Then prepare the operation that centres rows there. */
+/* Check that the device is the GPU that was asked for: device_open() takes another GPU if there are
+ * too few GPUs.  Then prepare the operation that centres rows there. */
 static int gpu_take(struct sagitta *h)
 {
   const struct sagitta_options *o = &h->options;
@@ -220,7 +220,7 @@ int sagitta_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_
 static int rows_support(struct sagitta *h, const struct resident *r, int64_t n, void *stream)
 {
   CHECK(n >= 0, ERR_USAGE, "there are %lld rows", (long long)n);
-  CHECK(!h->has_encoder, ERR_USAGE, "rows of an encoder are for sagitta_encode()");
+  CHECK(!h->has_encoder, ERR_USAGE, "a handle with an encoder has sagitta_encode() only");
   TRY(device_check_subnormals(h->options.threads));
   TRY(device_follow(&h->device, stream));
   TRY(room_take(h, (idx)imin(n, LIBRARY_ROWS)));

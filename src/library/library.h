@@ -44,10 +44,10 @@ struct sagitta_options {
   const float *bias;      /* [k]; not for active */
   const float *threshold; /* [k] of jumprelu and batchtopk; otherwise NULL */
   const float *norm;      /* [k] norms of the decoder's rows; NULL: all are 1 */
-  int32_t relative;       /* used for active, like floor, n_cuts and cuts */
-  double floor;
+  int32_t relative;       /* 1: active atoms have scores divided by a norm (N.51) */
+  double floor;           /* if relative: added to the squared norm */
   int32_t n_cuts;
-  const float *cuts; /* [n_cuts] */
+  const float *cuts; /* [n_cuts] thresholds of active atoms (N.55) */
 };
 
 /* Row i has entries start[i] .. start[i + 1] - 1, in the order in which `sagitta encode` writes

@@ -15,9 +15,9 @@ static struct buffer part_of(const void *all, gidx item, gidx bytes, idx n)
   return (struct buffer){.host = at, .device = at, .bytes = n * bytes};
 }
 
-/* Row `bad` of `rows` is not finite after the mean was subtracted.  Copy it to the host: ERR_INPUT
- * names a value that was not finite before.  If there is none, OK: its scores will not be finite,
- * which is an error later. */
+/* Row `bad` of `rows` is not finite after the mean was subtracted.  Copy it to the host.
+ * ERR_INPUT: a value was not finite before, and the message names it.  Otherwise OK: the row's
+ * scores will not be finite, which is an error later. */
 static int row_refuse(struct sagitta *h, const struct buffer *rows, gidx first, gidx bad)
 {
   gidx bytes = h->options.p * (gidx)sizeof(float);

@@ -12,9 +12,9 @@
 int routed_alloc(struct sagitta *h);
 void routed_free(struct sagitta *h);
 
-/* Solve the codes of the first `end` atoms of n rows in h->x; the call before solved those of the
- * first `begin`.  If end is top_s, part->codes <- the codes.  Otherwise h->residual <- the rows
- * minus the atoms times their codes. */
+/* Solve the codes of the first `end` atoms of n rows in h->x; an earlier call has solved the codes
+ * of the first `begin` atoms.  If end is top_s, part->codes <- the codes.  Otherwise h->residual <-
+ * the rows minus the atoms times their codes. */
 struct routed_part {
   idx n, begin, end;
   const struct buffer *slot; /* [n][s] atoms */

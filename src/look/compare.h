@@ -19,14 +19,14 @@ struct compare_task {
   const struct atom_source *atoms[2]; /* d = 1, with equal numbers of columns */
   int nonnegative; /* codes are nonnegative: compare cosines; 0: compare |cosines| */
   int normalize;   /* scale all atoms to norm 1 first */
-  real above;      /* a nearest atom counts as a partner if its cosine is above this */
+  real above;      /* an atom has a match if the cosine of its nearest atom is above this */
   int threads;
   const char *variant; /* of the CPU (device.h) */
 };
 
 struct compare_result { /* the same on every rank */
   struct matches of[2]; /* for each dictionary: nearest atoms in the other one */
-  gidx mutual;          /* pairs of atoms above the bound that are nearest to each other */
+  gidx mutual;          /* pairs that are each other's nearest, with a cosine above `above` */
   uint64_t hash[2];     /* hashes of the dictionaries as read (model/identity.h) */
   uint64_t fingerprint; /* of both matches */
   struct arena arena;

@@ -15,8 +15,8 @@
 #include "model/detector.h"
 #include "model/firing.h"
 
-/* Columns of the covariance that a thread adds at a time; most columns of rows: their square must
- * be an idx. */
+/* STRIPE: columns of the covariance that a thread adds at a time.  COLUMNS_MOST: the most columns
+ * that rows may have; the square of this number must be an idx. */
 enum { STRIPE = 16, COLUMNS_MOST = 1 << 15 };
 
 /* An atom in a row in which its code is above 0: the score of its detector, and its code. */
@@ -255,7 +255,8 @@ static void starts_find(struct detect *d)
   for (idx a = 0; a < d->k; a++) d->start[a + 1] += d->start[a];
 }
 
-/* Set the code above which each atom fires, and keep only the entries of d->all above it. */
+/* Set the code above which each atom fires; it stays 0 if task->chosen is set.  Keep only the
+ * entries of d->all whose code is above it. */
 static void firing_find(struct detect *d)
 {
   gidx n = 0;
@@ -270,7 +271,7 @@ static void firing_find(struct detect *d)
   starts_find(d);
 }
 
-/* d->all <- the entries of all ranks, sorted by atom.  Then set what firing_find() sets.
+/* d->all <- the entries of all ranks, sorted by atom, without those that firing_find() removes.
  * Collective. */
 static int lists_join(struct detect *d)
 {

@@ -12,7 +12,7 @@
 #include "base/worker.h"
 #include "model/codes.h"
 
-enum { LOT_VALUES = 1 << 20 }; /* most rows in the lists of a batch */
+enum { LOT_VALUES = 1 << 20 }; /* most entries in the lists of a batch, on all ranks together */
 
 /* The rows of a rank, and what is counted in them. */
 struct share {

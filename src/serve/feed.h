@@ -14,12 +14,12 @@
 struct piece {
   struct piece *next; /* next piece in the queue */
   gidx first;
-  int line;    /* line of the file in the list of files; 0: there is no list */
-  idx n;       /* rows */
-  idx taken;   /* rows that steps have taken */
-  idx done;    /* rows that have codes */
-  int is_back; /* it is not in the queue */
-  int is_pinned;
+  int line;       /* line of the file in the list of files; 0: there is no list */
+  idx n;          /* rows */
+  idx taken;      /* rows that steps have taken */
+  idx done;       /* rows that have codes */
+  int is_back;    /* it is not in the queue */
+  int is_pinned;  /* x is page-locked */
   uint64_t terms; /* hash terms of the rows as they were read (model/identity.h) */
   float *x;       /* [n][p] minus the mean; owned, as are all arrays */
   idx *atoms;

@@ -40,7 +40,7 @@ int front_send(struct front *f, const struct net_peer *peer, void *data, size_t 
   return OK;
 }
 
-/* Send all replies that are ready.  The queue is emptied at once, so that the lock is not held
+/* Send all replies that are ready.  The queue is taken as a whole, so that the lock is not held
  * while replies are sent. */
 static int replies_send(struct front *f)
 {

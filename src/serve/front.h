@@ -34,7 +34,8 @@ struct front {
   /* The largest number of requests of one client that wait, plus replies that it has not taken. */
   int credit;
   gidx queue_bytes; /* most bytes of requests that wait; one request is always accepted */
-  /* The most bytes of replies that one client has not taken, plus those of its waiting requests. */
+  /* The most bytes of replies that one client has not taken, plus those of its waiting requests;
+   * one reply is always allowed. */
   gidx unread_bytes;
   char hello[1024]; /* JSON for the reply to hello */
   struct net_options net_options;
@@ -81,7 +82,7 @@ int front_wait(struct front *f, int milliseconds);
 int front_send(struct front *f, const struct net_peer *peer, void *data, size_t bytes,
                struct unread *unread);
 
-/* Move all requests from done[0] to the queue of requests that the thread answers.  step: the step
+/* Move all requests from *done to the queue of requests that the thread answers.  step: the step
  * that had their last rows. */
 void front_answer(struct front *f, struct request_queue *done, uint64_t step);
 

@@ -99,7 +99,7 @@ static int request_read(const struct message_limits *m, const struct client *cli
 {
   int is_watched = (h->flags & FLAG_WATCHED) != 0;
   CHECK(!is_watched || client->watched, ERR_INPUT,
-        "watched atoms alone are asked for, and none are: send kind 5 first");
+        "only watched atoms are asked for, and no list of them was sent: send kind 5 first");
   size_t watched = is_watched ? (size_t)client->n_watched * sizeof(idx) : 0;
   float *rows, *tokens;
   idx *atoms = is_watched ? malloc(watched + 1) : NULL;
@@ -117,8 +117,8 @@ static int request_read(const struct message_limits *m, const struct client *cli
   return status ? status : ERR_MEMORY;
 }
 
-/* Would this reply exceed a limit: of the bytes of replies that this client has not taken, or that
- * all clients have not taken? */
+/* Would this reply exceed the limit on bytes of replies that this client has not taken, or the
+ * limit for all clients together?  Replies to waiting requests count, too. */
 static int is_unread(const struct front *f, const struct client *client, gidx reply)
 {
   enum { CLIENTS = 4 }; /* limit of all clients together, in limits of one client */
@@ -128,8 +128,8 @@ static int is_unread(const struct front *f, const struct client *client, gidx re
   return own + reply > f->unread_bytes || all + reply > CLIENTS * f->unread_bytes;
 }
 
-/* NULL: the server can accept a request of `bytes` bytes whose reply has `reply` bytes.  Otherwise
- * the reason why not; *code <- the error code. */
+/* Returns NULL if the server can accept a request of `bytes` bytes whose reply has `reply` bytes.
+ * Otherwise returns the reason why not, and *code <- the error code. */
 static const char *refusal(struct front *f, const struct client *client, gidx bytes, gidx reply,
                            enum error_code *code)
 {

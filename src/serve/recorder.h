@@ -36,8 +36,8 @@ struct recorded_step {
   int is_on;                  /* it will be in the ledger */
   gidx parts, requests, rows; /* counts in the ledger before this step */
   uint64_t planned;           /* ns: when the step was planned */
-  int watched;
-  gidx file_rows;
+  int watched;                /* 1: a live request waits, or came lately (L.6 of doc/live.md) */
+  gidx file_rows;             /* rows of files that wait */
   struct admission plan;
 };
 

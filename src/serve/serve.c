@@ -72,7 +72,7 @@ static int target_find(struct serve *s)
   }
   if (status == ERR_MEMORY) {
     status_clear();
-    log_info("steps   cannot be tried for want of memory: the target is %lld rows", (long long)q);
+    log_info("steps   cannot be timed, memory is short: the target is %lld rows", (long long)q);
     return OK;
   }
   TRY(status);

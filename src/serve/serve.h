@@ -58,7 +58,7 @@ struct serve_task {
   gidx live_rows, bulk_rows;        /* most rows of a request */
   const struct mixer_source *mixer; /* its net makes rows from tokens; NULL: none */
   idx streams;                      /* most streams of tokens */
-  int credit;
+  int credit;                       /* as in struct front, as are the next two */
   gidx queue_bytes, unread_bytes;
   const char *address; /* address and keys of the server (net.h) */
   const struct keys *keys;
