@@ -259,7 +259,8 @@ static __device__ inline void found_write(struct arrow_found *to, const struct v
 
 /* Solve the border.  The first warp does it; other warps help to factor S.  Then the second warp,
  * or the only one, makes the determinant pair of the rows.  Each block signals that it has read the
- * sums, and that its pair has been written.  Returns whether the border failed. */
+ * sums, and that its pair has been written.  Returns, in the first warp, whether the border
+ * failed; 0 in all others. */
 static __device__ inline int border_finish(const struct view *v, struct pair *pair, double *out)
 {
   int thread = threadIdx.x % TEAM, warp = thread / WARP;
@@ -282,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   extern __shared__ __align__(16) double shared[];
   int team = TEAMS > 1 ? threadIdx.x / TEAM : 0, thread = threadIdx.x % TEAM, failed = 0;
   int index = (int)(blockIdx.x >> (IS_SHARED ? 5 - a.layout.shift : 0)) * TEAMS + team;
-  if (index >= a.count) return; /* a whole team; not possible if a team is a block */
+  if (index >= a.count) return; /* the whole team returns; blocks with one team all have a system */
   struct view v = view_of(&a, index, shared + team * a.layout.reals);
   struct pair pair;
   const double *in = a.in + v.atom.in;

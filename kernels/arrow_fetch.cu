@@ -3,7 +3,7 @@
  * pack them.
  *
  * grid    at most ARROW_BUS_BLOCKS: enough to keep the bus busy, and few enough to leave room for
- *         blocks that solve.  Blocks share the pieces of the sub-batch
+ *         blocks that solve.  Blocks share the pieces (bus_copy.h)
  * block   ARROW_BUS_THREADS
  * shared  none */
 #include "arrow_types.h"

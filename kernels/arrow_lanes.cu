@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * arrow_lanes: solves short arrow systems of d = 1 (N.7 to N.13), one warp each, in registers.  A
- * lane of (N.12) is a lane of the warp, which has all rows of it.
+ * arrow_lanes: solves short arrow systems of d = 1 (N.7 to N.13), one warp each, in registers.
+ * Each lane of the warp is a lane of (N.12), and has all rows of that lane.
  *
  * grid    systems / (ARROW_BLOCK / WARP), rounded up
  * block   ARROW_BLOCK

@@ -35,7 +35,7 @@ enum {
   SPLIT = arrow_split(BORDER, ARROW_TEAM, HELD, ARROW_ALONE),
   LANE_WARPS = arrow_lane_warps(BORDER, ARROW_TEAM, HELD, ARROW_ALONE),
   ENTRIES = border_sums(BORDER),
-  MOST_LANES = LANE_WARPS < 4 ? 16 : 8 /* lanes of a warp */
+  MOST_LANES = LANE_WARPS < 4 ? 16 : 8 /* the most lanes of a warp */
 };
 static_assert(!IS_HALVED || PRODUCTS <= TOGETHER, "all warps come once to group_write()");
 

@@ -150,8 +150,8 @@ HOST_DEVICE int arrow_border_room(int k, int sums)
   int room = arrow_columns_reals(k) + (sums ? k : k * k + k);
   return ((room > sums ? room : sums) + 1) / 2 * 2;
 }
-/* Reals of the step, which follows.  After it comes the determinant pair of each block of a
- * cluster. */
+/* Reals of the border's step, and of the determinant pair of each block of a cluster, which comes
+ * after it. */
 HOST_DEVICE int arrow_step_reals(int k)
 {
   return (k + 1) / 2 * 2;

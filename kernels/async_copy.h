@@ -3,7 +3,7 @@
  *
  * The copies that a thread began since its last async_commit() are a group.  Its groups
  * complete in order.  ASYNC_WAIT waits for the calling thread's own groups only: other threads may
- * read the copies after a barrier that follows it. */
+ * read the copies after a barrier that follows the wait. */
 #ifndef ASYNC_COPY_H
 #define ASYNC_COPY_H
 

@@ -14,9 +14,8 @@
  * This kernel is bound by memory, so copies must always be running.  A warp of the first half
  * refills its keys as soon as it has read them; the second half does the same with values.  With
  * one stage, a block waits for its copies while other blocks of the multiprocessor compute.  If
- * there are no other blocks, it needs more stages.  The cells of a shard
- * are looked up once, ahead of all copies, and a thread looks up many addresses before it starts
- * the first copy. */
+ * there are no other blocks, it needs more stages.  The cells of a shard are looked up once, ahead
+ * of all copies, and a thread looks up many addresses before it starts the first copy. */
 #include "launches.h"
 #include "walk.h"
 

@@ -3,6 +3,7 @@
  * C++.
  *
  * Floor: kernels.  Includes forms.h alone.
+ *
  * A head of k is shared by `group` heads of q.  Its rows are the pairs of a query and one of these
  * heads: row r is query r / group and head r mod group.  A task is a tile of rows and one shard of
  * positions.  Its result is a *part*: partial sums of its rows.  The last task of a tile to end

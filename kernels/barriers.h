@@ -46,9 +46,8 @@ static __device__ inline void barrier_expect(unsigned long long *barrier, int by
 
 /* Arrive at a barrier of a block of the cluster; cluster_address() gives `barrier`.  This is for
  * buffers that the matrix unit or a bulk copy has read: no write of this thread has to become
- * visible.
- * The default scope is cheaper here: with cluster scope the arrival would first wait for all
- * memory. */
+ * visible.  The default scope is cheaper here: with cluster scope the arrival would first wait for
+ * all memory. */
 static __device__ inline void barrier_arrive_at(unsigned barrier)
 {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * batch_raise: replaces the scores of atoms that have a code by the scores that they would have
- * without it (N.51).  If `relative`, all scores are divided by the norm of the row (N.49), which is
- * the norm without its own code for an atom that has one.
+ * without it (N.51).  If `relative`, all scores are divided by the norm of the row with its floor
+ * (N.49).  For an atom that has a code, this is the norm that the row would have without the code.
  *
  * grid    any number of blocks
  * block   BATCH_THREADS: one row per block

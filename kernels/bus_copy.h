@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Copies between the device and page-locked arrays of the host.  The numbers of a
- * sub-batch are divided into equal pieces, which blocks share.  A piece may begin or end inside a
+ * Copies between the device and page-locked arrays of the host.  The numbers of all systems of a
+ * launch are divided into equal pieces, which blocks share.  A piece may begin or end inside a
  * system. */
 #ifndef BUS_COPY_H
 #define BUS_COPY_H
@@ -42,7 +42,7 @@ static __device__ inline int system_find(int count, long long at, Place place)
   return low;
 }
 
-/* Blocks take the pieces of a sub-batch in turn.  copy(i, first, end) copies numbers first .. end -
+/* Blocks take the pieces of the launch in turn.  copy(i, first, end) copies numbers first .. end -
  * 1 of system i, counted from place(i).  The system may end before `end`, or before `first`. */
 template <class Place, class Copy>
 static __device__ inline void pieces_each(const struct arrow_args *a, Place place, Copy copy)

@@ -234,7 +234,8 @@ static __device__ inline void factor(const struct solving *w)
   }
 }
 
-/* Subtract the codes of a later chunk from the sums of an earlier one, in descending order. */
+/* Subtract the terms of the codes of a later chunk from the sums of a chunk, in descending
+ * order. */
 static __device__ inline void codes_subtract(const struct solving *w, int later, int chunk)
 {
   const double *column = tile_of(w->r.factor, later, chunk) + threadIdx.x * WARP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * color_conflicts: for each of some atoms, the set of the marks of all atoms in its rows (N.6).
+ * color_conflicts: for each given atom, the set of the marks of all atoms in its rows (N.6).
  *
  * grid    atoms
  * block   COLOR_CONFLICTS_THREADS, one row per warp

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the cut that selects the largest values of a row: the key of the smallest selected value.
- * The key is found digit by digit, the highest first.  A warp has a row.  Values that are not
- * positive are never selected.
+ * A key is the bit pattern of a value.  The key is found digit by digit, the highest first.  A warp
+ * has a row.  Values that are not positive are never selected.
  *
  * Floor: kernels. */
 #ifndef CUT_H

@@ -44,7 +44,8 @@ HOST_DEVICE int route_tile_atoms(int atoms_thread)
   return 16 * atoms_thread;
 }
 
-/* Dynamic shared memory of a block: stages, scores of 16 rows per warp, lists, barriers. */
+/* Dynamic shared memory of a block: stages, scores of 16 rows per warp, thresholds and lengths of
+ * lists, barriers. */
 HOST_DEVICE int route_shared_bytes(int atoms_thread, int columns, int stages)
 {
   int stage = columns * (ROUTE_ROWS + 16 * atoms_thread) * 4;
@@ -58,8 +59,8 @@ HOST_DEVICE int packed_columns(int p)
   return (p + ROUTE_COLUMN_STEP - 1) / ROUTE_COLUMN_STEP * ROUTE_COLUMN_STEP;
 }
 
-/* Pairs of a row tile and an atom tile are divided into equal ranges, one per block.  The block of
- * a pair: */
+/* Pairs of a row tile and an atom tile are divided into equal ranges, one per block.
+ * Returns the block that has a pair. */
 HOST_DEVICE int route_block_of(long long pair, long long pairs, int blocks)
 {
   return (int)(((pair + 1) * blocks - 1) / pairs);

@@ -5,8 +5,8 @@
  * -D CAPACITY  entries that a list can hold: a multiple of 32, at least 2 top_k.
  * The including file defines FRESH, the candidates that a lane brings to one call.
  * A key is the bit pattern of a magnitude (warp.h); -1 means that there is no candidate.
- * Pruning keeps the best top_k entries and some more.  Any threshold with at least top_k entries
- * above it is valid, and a rough one takes fewer steps. */
+ * Pruning keeps the best top_k entries and some more.  Any threshold that at least top_k entries
+ * reach is valid, and a rough one takes fewer steps. */
 #ifndef LISTS_H
 #define LISTS_H
 
@@ -99,8 +99,8 @@ static __device__ inline int list_prune(struct candidate *list, const float *val
 }
 
 /* A lane brings FRESH candidates.  Append those that may still be selected; returns the new length
- * of the list.  *threshold is the smallest key that may still be selected.  If atom_of is
- * 0, the smaller name wins a tie.  Otherwise names are slots, and the smaller atom_of[name] wins.
+ * of the list.  *threshold is the smallest key that may still be selected.  If atom_of is 0,
+ * the smaller name wins a tie.  Otherwise names are slots, and the smaller atom_of[name] wins.
  * ascending: names of later calls are larger, and so lose ties. */
 static __device__ inline int list_absorb(struct candidate *list, int length, int *threshold,
                                          int top_k, int ascending, const int *atom_of,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * mixer_conv: convolution and activation of x (N.61).  The new taps are the last values of x.
+ * mixer_conv: convolution and activation of x (N.61).  The new taps are the last values of
+ * the old taps and x together.
  *
  * grid    parts times ceil(channels / CONV_THREADS)
  * block   CONV_THREADS, one channel each

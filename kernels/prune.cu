@@ -22,7 +22,7 @@ struct keys {
 };
 
 /* key[count] <- the key of each list entry: the bits of its size, or -1 if the job excludes the
- * atom. Returns a summary of all keys that are not -1. */
+ * atom.  Returns a summary of all keys that are not -1. */
 static __device__ inline struct keys keys_collect(const struct screen_args *a, long long row,
                                                   int count, int *key)
 {

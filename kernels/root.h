@@ -9,8 +9,8 @@
 
 #define LARGEST 1.7976931348623157e308
 
-/* A number is usual if its magnitude is in [2^-400, 2^400).  Then
- * no intermediate result here overflows or underflows. */
+/* A number is usual if its magnitude is in [2^-400, 2^400).  Then no intermediate result here
+ * overflows or underflows. */
 static __device__ inline int is_usual(double x)
 {
 #if __CUDA_ARCH__ >= 900
@@ -105,9 +105,8 @@ static __device__ inline struct root root_of(double x)
  * first quotient is a few ulp.  That of the second is at most half a ulp plus 2^-48 ulp, so its
  * remainder is exact.  Adding remainder times inverse misses a / r.l by less than b 2^-55 ulp,
  * where b in [1, 2) is the significand of r.l.  No quotient is closer than 2^-53 / b to the
- * midpoint of two numbers.  So the result is rounded as a / r.l is, if b is not
- * within 2^-45 of 2.  root_from() marks a root with a larger b as not usual (after Markstein
- * 1990). */
+ * midpoint of two numbers.  So the result is rounded as a / r.l is, if b is not within 2^-45 of 2.
+ * root_from() marks a root with a larger b as not usual (after Markstein 1990). */
 static __device__ inline double root_quotient(double a, const struct root *r)
 {
   double q = a * r->about;

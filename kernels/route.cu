@@ -10,7 +10,7 @@
  *         warp, thresholds and lengths of lists
  * sums    columns ascending from +0, two roundings per term; frames: gates, vectors ascending
  *
- * -D BULK          1: bulk copies by a warp of their own (sm_90a and up), 0: cp.async (sm_80)
+ * -D BULK          1: bulk copies by warps of their own (sm_90a and up), 0: cp.async (sm_80)
  * -D ATOMS_THREAD  16 or 8
  * -D COLUMNS, STAGES, FRAMES (0: d is 1), CAPACITY (lists.h), POSITIVE (positive.h)
  *

@@ -26,7 +26,7 @@ BOUND double bound_growth(int n)
 }
 
 /* Bounds of the error of a chain of p terms, and of a sum of the matrix unit, for a vector of norm
- * 1. Each is the smaller of two bounds: by all terms (C.3, C.8), and by the partial sums (C.3a,
+ * 1.  Each is the smaller of two bounds: by all terms (C.3, C.8), and by the partial sums (C.3a,
  * C.8a). */
 BOUND double bound_chain(struct screen_norms row, int p)
 {

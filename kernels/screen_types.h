@@ -10,8 +10,8 @@
  * at c ^ (item % 8).
  *
  * An item of an atom tile is a vector.  Frames are padded to a power of two of vectors.  Vector m
- * of frame f of a tile is item screen_item(), so that one thread of the product has all scores that
- * it computes of a frame.  Frames are not in the order of their slots: position i has slot i turn
+ * of frame f of a tile is item screen_item(), so that one thread of the product has all scores of a
+ * row with a frame.  Frames are not in the order of their slots: position i has slot i turn
  * mod slots.  So the first positions are a sample of all, and neighbouring slots are far apart. */
 #ifndef SCREEN_TYPES_H
 #define SCREEN_TYPES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * step_follow: updates residuals after the steps that other ranks made, with some atoms of a
- * launch.  Frames and codes are still the old ones here; step_record replaces them in the next
+ * step_follow: updates residuals after a launch in which other ranks made the steps of some
+ * atoms.  Frames and codes are still the old ones here; step_record replaces them in the next
  * launch.
  * grid     (items, any number): the blocks of an item share its rows, FOLLOW_ROWS at a time
  * block    RECORD_THREADS

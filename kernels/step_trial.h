@@ -131,8 +131,9 @@ static __device__ inline void frame_multiply(struct step *s, int number)
   if (threadIdx.x % WARP == 0) s->l_new[number] = product;
 }
 
-/* Factor U'U + rho I of the new frame, from the products of frame_multiply().  Returns 1 to all
- * threads if it is positive definite, and 0 otherwise. */
+/* Factor U'U + rho I of the new frame, from the products of frame_multiply().  For D = 1 the pivot
+ * itself takes the place of its root.  Returns 1 to all threads if it is positive definite, and 0
+ * otherwise. */
 static __device__ inline int codes_factor(struct step *s)
 {
   double *l = s->l_new;

@@ -4,7 +4,7 @@
  *
  * Floor: kernels.  Included by kernels that are compiled for a struct tensor_form:
  *
- * -D WGMMA      1: wgmma, and bulk copies by producer warps (sm_90a); 0: mma.sync and cp.async
+ * -D WGMMA      1: wgmma, and bulk copies by a producer warp (sm_90a); 0: mma.sync and cp.async
  * -D VECTORS, STAGES, CLUSTER
  * -D PRECISION  enum of tensor_types.h
  * -D STORED     1: operands are stored matrices (only with WGMMA).  DEEP_A, DEEP_B: rows, columns

@@ -7,10 +7,9 @@
  * An operand is narrowed first (rounded to the precision), and stored as
  * [tile][stage][line][128 bytes].  Lines of the left operand are its rows, and lines of the right
  * one its columns.  The sums run over the depth, which is the other direction.  Missing lines and
- * depths are zeros.  The eight 16-byte pieces of a line
- * are swizzled as wgmma.h says, so that a stage is contiguous and has no bank conflicts.  With
- * wgmma, an operand that is stored in 16 bits is not narrowed first: its boxes are copied to stages
- * as tensor maps describe. */
+ * depths are zeros.  The eight 16-byte pieces of a line are swizzled as wgmma.h says, so that a
+ * stage is contiguous and has no bank conflicts.  With wgmma, an operand that is stored in 16 bits
+ * is not narrowed first: its boxes are copied to stages as tensor maps describe. */
 #ifndef TENSOR_TYPES_H
 #define TENSOR_TYPES_H
 

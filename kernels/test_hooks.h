@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Tests can weaken the bounds of the certified filter, to show that such faults would be noticed.
- * -D TEST_HOOKS  1: the faults are read from the arguments.  0, in all jobs: they are constant
- * zeros,
- *                so that no argument can weaken the filter */
+ * -D TEST_HOOKS  1: the faults are read from the arguments.  0, outside of tests: the faults are
+ *                constant zeros, so that no argument can weaken the filter */
 #ifndef TEST_HOOKS_H
 #define TEST_HOOKS_H
 

@@ -6,8 +6,8 @@
  * shared  static: candidates, and counts of each digit, per warp
  * `most` entries are wanted.  Take the `most` groups of columns with the largest maxima.  No entry
  * is below the smallest of these maxima, so only groups that reach it have to be searched.  If
- * there are too many candidates in them, or fewer than `most` positive maxima, the whole row is
- * searched. */
+ * there are too many candidates in them, fewer than `most` positive maxima, or no maxima, the whole
+ * row is searched. */
 #include "cut.h"
 #include "train_types.h"
 

@@ -9,9 +9,9 @@
  *         chain of fma.  Chunks are added in f64, in ascending order, to totals in global memory,
  *         which are mostly in the cache
  *
- * The sums of a chunk stay in shared memory until the next chunk.  Then a few of them are added to
- * the totals at each stage.  Each total belongs to one thread, so threads do not wait for each
- * other. */
+ * The sums of a chunk stay in shared memory until the next chunk.  Then each thread adds TOGETHER
+ * of its own to the totals every TOGETHER stages.  Each total belongs to one thread, so threads do
+ * not wait for each other. */
 #include "triad_teams.h"
 
 enum { CHUNK = TRIAD_CHUNK_ROWS, TOGETHER = 4 /* sums added per TOGETHER stages */ };
@@ -47,7 +47,7 @@ static __device__ inline void sum_put(double *to, double x, int is_first)
                : "memory");
 }
 
-/* Add a few of the kept sums to the totals.  The sums of the first chunk start the totals: 0 is
+/* Add TOGETHER of the kept sums to the totals.  The sums of the first chunk start the totals: 0 is
  * added to them, because a sum that begins from +0 is never -0. */
 static __device__ inline void sums_add(struct sums *s, int is_first)
 {

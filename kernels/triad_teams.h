@@ -4,6 +4,7 @@
  * chain is passed on as it is, so the bits are the same.
  *
  * Floor: kernels.  Includes triad_pipe.h.
+ *
  * A block begins with whole tiles, as all blocks do, so that blocks read the same operands from the
  * cache.  Then come the tile that it passes on, its last whole tile, and the tile that it
  * continues.  A block waits only for a block with a lower number.  That block passes its tile on

@@ -185,7 +185,7 @@ struct normal_args {
   int *counts;                  /* [chunks][k] entries of an atom; later: in all earlier chunks */
   int *start;                   /* [k + 1] counts of atoms; later their first entries */
   struct normal_entry *entries; /* [n s] by atom, then by row */
-  long long *numbers;           /* written instead of entries, if not NULL: row s + place in it */
+  long long *numbers;           /* if not NULL, written instead of entries: row s + support index */
   double *gram;                 /* [count][k] */
   double *target;               /* [k][columns] */
 };

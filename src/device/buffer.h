@@ -19,8 +19,8 @@ struct buffer {
   int owned; /* 1: the host side is freed with the buffer */
 };
 
-/* Both sides are zeroed.  On a GPU the host side is page-locked.  ERR_MEMORY; the message has the
- * numbers. */
+/* Both sides are zeroed.  On a GPU the host side is page-locked.  ERR_MEMORY; the message says
+ * how many bytes were asked for. */
 int buffer_alloc(struct device *dev, struct buffer *b, gidx bytes);
 /* The host side is the caller's memory, which must stay valid until buffer_free() and keeps its
  * contents.  On a GPU the device side is zeroed; nothing is copied to it. */

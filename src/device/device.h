@@ -52,7 +52,7 @@ struct device_options {
   idx codes_rows;      /* rows of a codes_job without state, at most */
   int encoder;         /* 1: encoder_jobs will come, of at most route_rows rows */
   int preprocess;      /* 1: preprocess.h will be used */
-  int local_rank;      /* number of this rank on its node; its GPU is local_rank mod their number */
+  int local_rank;      /* number of this rank on its node; its GPU: local_rank mod number of GPUs */
   const char *kernels; /* folder of kernels to use in place of those built in; NULL: none */
   const char *filter;  /* certified filter: "auto", "on" or "off"; NULL: off */
   const struct device_test *test; /* borrowed while the device is open; NULL outside tests */
@@ -66,7 +66,8 @@ struct device_test {
   int mma;        /* GPU: use mma.sync also where the GPU has a faster instruction */
   int distrust;   /* GPU: the trial of the matrix unit fails */
   int columns;    /* GPU: exact scores are summed over this many columns at a time; a multiple of
-                   * 32.  The sizes of the sample are then kept for atoms of any length */
+                   * 32.  The filter then keeps the sizes of its sample (doc/certified.md) for
+                   * atoms of any length */
   int band;       /* GPU: rows of a product that are rounded to the precision at a time */
 };
 

@@ -17,7 +17,7 @@
 struct parts {
   gidx count, borders, values; /* used */
   gidx capacity_borders, capacity_values, capacity_count;
-  gidx *at, *value_at; /* [count] index of its first border, and of its first value */
+  gidx *at, *value_at; /* [count] index of a part's first border and first value */
   idx *width, *border; /* [count], [borders] */
   real *value;         /* [values] */
   struct arena arena;

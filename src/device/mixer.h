@@ -42,7 +42,7 @@ struct mixer {
   struct mixer_plan most; /* its pointer to the net is NULL */
   /* Numbers of states over all calls.  A state is that of one sequence, with all heads of the call.
    * read: from a slot; written: to a slot; gathered: copied to scratch first, because another
-   * sequence writes the slot. */
+   * sequence writes the slot from which it is read. */
   gidx read, written, gathered;
   unsigned char *way; /* [sequences] enum delta_way of the call; owned */
   idx *owner;         /* [slots] scratch; owned */

@@ -58,8 +58,9 @@ struct moves_job {
   const struct move_item *items;
   gidx count;
 };
-/* Compute the codes and objectives that the moves would give; residuals stay as they are.  They are
- * NaN if the Gram matrix of the new frame plus rho is not positive definite. */
+/* Compute the codes and objectives that the moves would give; residuals stay as they are.
+ * Codes and objectives are NaN if the Gram matrix of the new frame plus rho I is not positive
+ * definite. */
 int device_moves_try(struct device *dev, const struct moves_job *job);
 /* Update the residuals for the moves, with the codes that device_moves_try() gave. */
 int device_moves_keep(struct device *dev, const struct moves_job *job);

@@ -4,9 +4,9 @@
  *
  * Floor: results.
  *
- * The other files in the folder are the results of the sweep before.  Residuals and codes are made
- * again from them (refit/replay.h).  A sweep.h5 of any sweep but the next one is useless.  It is
- * removed when a sweep is published, or when the job ends. */
+ * The other files in the folder are the results of the last whole sweep.  Residuals and codes are
+ * made again from them (refit/replay.h).  A sweep.h5 of any sweep but the next one is useless.  It
+ * is removed when a sweep is published, or when the job ends. */
 #ifndef RESULTS_SWEEP_FILES_H
 #define RESULTS_SWEEP_FILES_H
 
@@ -19,7 +19,7 @@ struct sweep_files {
   idx k, d, p;
   struct phase *write;      /* borrowed: time of saving is counted here; NULL: nowhere */
   struct output_path place; /* rank 0 */
-  int there;                /* an earlier run left a file; on every rank, as found is */
+  int there;                /* 1: an earlier run left a file; on every rank, like found */
   struct sweep_facts found;
   struct sweep_facts now;    /* the sweep in work */
   gidx saved_atoms;          /* atoms of the sweep in work that the file has, from any run */

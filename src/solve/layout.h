@@ -17,8 +17,8 @@ void solve_deal(struct solve *s, gidx first);
  * Collective. */
 int solve_open(struct solve *s);
 
-/* Page-lock the arrays from which a GPU reads systems, and to which it writes steps; is_on = 0:
- * unlock them. */
+/* Page-lock the arrays into which this rank reads systems, and to which a GPU writes steps; is_on =
+ * 0: unlock them. */
 void solve_pin(struct solve *s, int is_on);
 
 #endif

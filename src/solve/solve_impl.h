@@ -36,7 +36,7 @@ struct solve {
   struct arena arena;
   struct batch_sizes sizes;
   gidx end;                  /* as in the result */
-  struct system_batch batch; /* being solved */
+  struct system_batch batch; /* dealt last, to be read or solved */
   struct work_order *order;
   real *read[SLOTS]; /* a part of a batch, as it is read */
   struct systems_block block[SLOTS];

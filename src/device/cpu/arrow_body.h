@@ -2,7 +2,7 @@
  * Hot loops of the arrow systems, for any vector width.
  *
  * Floor: device.  A unit (isa.h) includes this after vectors.h and after it has defined
- *   ARROW_TILE  the most columns of a tile of T.
+ *   ARROW_TILE  the most columns of a tile of T (N.9).
  *
  * Lanes are rows of a system.  No chain crosses lanes, so the vector width does not change a
  * bit. */

@@ -14,8 +14,8 @@
 #define VAL_SQRT(a) sqrt(a)
 #include "device/cpu/arrow_row.h"
 
-/* The index of the first of `count` entries that is not finite, or -1.  For square blocks of n x n,
- * only lower triangles are read. */
+/* The index of the first of `count` entries that is not finite, or -1.  In square blocks of n x n,
+ * entries above the diagonal do not count. */
 static gidx entry_find(const real *a, gidx count, gidx n, int is_square)
 {
   for (gidx i = 0; i < count; i++)
@@ -48,7 +48,8 @@ static int is_good(real pivot)
   return pivot > 0 && pivot <= DBL_MAX;
 }
 
-/* at: index of the row, pivot or entry.  bump: a ridge with which the system might succeed. */
+/* at: index of the row, pivot or entry.  bump: an addition to the ridge (N.14), with which the
+ * system might succeed. */
 static void fail(struct arrow_outcome *out, int status, gidx at, real bump)
 {
   out->status = status;

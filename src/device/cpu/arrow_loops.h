@@ -16,7 +16,7 @@
 
 enum {
   ARROW_CHUNK = 256, /* rows that are handled at a time, in whole rounds of 32 lanes */
-  ARROW_PART = 8,    /* lanes that a thread takes of a long system; a multiple of any vector's */
+  ARROW_PART = 8,    /* lanes of a long system for a thread; a multiple of a vector's lanes */
   ARROW_WIDEST = 8,  /* doubles in the widest vector */
 };
 

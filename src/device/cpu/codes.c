@@ -20,7 +20,7 @@ enum {
 struct row_state {
   real *rank;   /* [M (M + 1) / 2] factor of the Gram matrix of the kept vectors; with rho on the
                  * diagonal, except for nonnegative codes */
-  real *factor; /* the same as rank; for nonnegative codes the Gram matrix, packed by rows */
+  real *factor; /* the array `rank`; for nonnegative codes the Gram matrix, packed by rows */
   real *y;      /* [M] forward substitution with factor; for nonnegative codes b */
   idx *kept;    /* [M] */
 };

@@ -45,9 +45,9 @@ struct isa {
 };
 
 /* *loops <- the loops of the variant `name` (or "auto") on this processor.  Each is from the first
- * unit of the variant that has it.  route is never NULL.  screen is NULL if there is no certified
- * filter.  All others are NULL without hardware FMA.  ERR_DEVICE: the processor lacks the variant's
- * instructions; ERR_USAGE: there is no such variant. */
+ * unit of the variant that has it and that this processor can run.  route is never NULL.  screen is
+ * NULL if there is no certified filter.  All others are NULL without hardware FMA.  ERR_DEVICE: the
+ * processor lacks the variant's instructions; ERR_USAGE: there is no such variant. */
 int variant_find(const char *name, struct isa *loops);
 
 /* The i-th unit that runs on this processor; NULL: there are no more.  For tests. */

@@ -109,8 +109,8 @@ int cpu_parts_apply(struct device *dev, const struct parts *p, idx n, idx groups
   return OK;
 }
 
-/* The Krylov space of a start vector counts as exhausted when beta is at most this times its first
- * alpha. */
+/* The Krylov space of a start vector counts as exhausted when beta is at most this times the
+ * magnitude of the vector's first alpha. */
 #define BREAKDOWN 0x1p-44
 
 /* One step of eight vectors. */

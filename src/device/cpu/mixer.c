@@ -49,8 +49,8 @@ static int work_reserve(struct work *w, struct cpu_state *cpu)
   return OK;
 }
 
-/* Read from slots before any is written: taps, and the states whose slot another sequence
- * writes. */
+/* Before any slot is written, read the taps, and each state whose slot one sequence reads and
+ * another writes. */
 static void slots_read(struct work *w)
 {
   const struct mixer_job *job = w->job;

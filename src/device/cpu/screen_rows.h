@@ -10,14 +10,14 @@
 struct screen_plan;
 struct screen_work;
 
-/* A row and its candidates.  A *size* is the score of a candidate in integer units. */
+/* A row and its candidates.  Sizes are those of screen_loops.h, in integer units. */
 struct screen_row {
   real scale;       /* of the row's integers */
   real flat, steep; /* error bound of its sizes: flat + steep (scale of the frame) */
-  float *size;      /* [capacity] sizes; after screen_rescore() exact scores */
+  float *size;      /* [capacity] sizes; after screen_rescore() exact values */
   idx *slot;        /* [capacity] slots; after screen_select() atoms */
   idx count, limit; /* the list is pruned when count reaches limit */
-  float tau;        /* threshold: no atom of the exact support is below this */
+  float tau;        /* threshold: exact sizes of the support reach it */
   const idx *excluded;
   enum screen_path path;
 };

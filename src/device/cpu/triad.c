@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products, gradients and sparse forms on the CPU.  A thread takes panels of outputs, and packs
- * their part of the matrix once for all rows. */
+ * Products, gradients and sparse forms on the CPU.  In a product, a thread takes panels of
+ * outputs, and packs their weights once for all rows.  In sparse forms, a thread takes lists. */
 #include "device/triad.h"
 
 #include <math.h>

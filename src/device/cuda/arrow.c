@@ -15,14 +15,16 @@
 
 enum { LEAST_BYTES = 1 << 20 };
 enum {
-  TEAMS = 2 * 5 + ARROW_MAX_ROUNDS, /* arrow.cu with and without arrow_is_alone(); arrow_rounds() */
+  /* Indices of kernels_load(): five teams, each with and without arrow_is_alone(); then one for
+   * each arrow_rounds(). */
+  TEAMS = 2 * 5 + ARROW_MAX_ROUNDS,
   MAX_FORMS = (ARROW_MAX_FRAME + 1) * (ARROW_MAX_COLUMNS + 1) * TEAMS,
   MAX_RECIPES = MAX_FORMS * LOT_KERNELS + 2
 };
 
 struct cuda_arrow {
   struct arrow_subbatch subbatches[PLAN_ARROW_LOTS];
-  int n_subbatches;  /* how many of them a job uses */
+  int n_subbatches;  /* sub-batches that a job uses */
   struct device cpu; /* opened when it is first needed */
   /* Flags of forms: 1 if their kernels were loaded, or failed to load. */
   char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS], bus_loaded;
@@ -185,8 +187,8 @@ static void room_even(struct subbatch_room *room, const struct subbatch_size *al
   room->device = imin(room->device, bytes / imax(subbatches, 1) + largest);
 }
 
-/* Reserve memory for `subbatches` sub-batches, or for fewer if memory is short, but at least one.
- * The others release theirs. */
+/* Reserve memory for `subbatches` sub-batches.  If memory is short, reserve it for fewer, but at
+ * least for one, and release the memory of all others. */
 static int subbatches_take(struct cuda_state *s, int subbatches, const struct subbatch_room *room)
 {
   struct cuda_arrow *w = s->arrow;

@@ -182,7 +182,8 @@ static gidx queries_fit(const struct attend_state *s, const struct attend_plan *
   return n >= tile ? n / tile * tile : parts ? 0 : imax(n, 1);
 }
 
-/* Divide sequences into launches.  While the arrays of s are NULL, only count them. */
+/* Divide sequences into launches.  While the arrays of s are NULL, only count what they will
+ * hold. */
 static void launches_make(struct attend_state *s, const struct attend_plan *p)
 {
   struct launch now = {0};
@@ -316,7 +317,7 @@ static struct attention_args args_make(const struct attend_state *s, const struc
   return args;
 }
 
-/* Does the larger one of the kernels fit in shared memory? */
+/* ERR_DEVICE unless a block of either kernel fits in shared memory. */
 static int shared_check(const struct cuda_state *c, const struct attend_plan *p)
 {
   const struct attention *a = p->attention;

@@ -46,7 +46,8 @@
 #include "device/cuda/kernels.h"
 #include "device/cuda/plan.h"
 
-/* A run of atoms with consecutive global numbers, as put by one call; slot: its first slot. */
+/* A run of atoms with consecutive global numbers, as put by one call.  slot: its first slot
+ * (dictionary.h). */
 struct cuda_piece {
   const float *atoms; /* [count][d][p], borrowed */
   idx count, first, slot;

@@ -21,7 +21,7 @@ struct dense_state {
   struct buffer pivots; /* [max_n] */
   struct buffer good;   /* int */
   cudaStream_t panels;
-  cudaEvent_t panel, rest; /* FACTOR_OUTER columns are finished; they are applied to the others */
+  cudaEvent_t panel, rest; /* outer_of() columns are finished; they are applied to the others */
 };
 
 static int state_alloc(struct dense *d)

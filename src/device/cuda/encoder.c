@@ -31,7 +31,8 @@ struct encoder_launch {
   int no_memory;        /* 1: the host ran out of memory */
 };
 
-/* bias, scale and floor of the window's atoms.  With the floor of padding no value is an entry. */
+/* bias, scale and floor of the window's atoms.  The floor of padding is infinite, so no
+ * value of padding is an entry. */
 static void vectors_fill(const struct encoder *e, idx slot, idx slots, idx stride, float *all)
 {
   float *bias = all, *scale = bias + stride, *floor = scale + stride;

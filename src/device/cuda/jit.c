@@ -95,7 +95,7 @@ static int options_list(const struct kernel_recipe *recipe, int architecture, ch
   options[n++] = "--fmad=false";
   options[n++] = "--std=c++17";
   options[n++] = "--ptxas-options=-v";
-  options[n++] = "--modify-stack-limit=false"; /* it is the process's, and others compile too */
+  options[n++] = "--modify-stack-limit=false"; /* the limit is one for all threads */
   /* NVRTC 12.9 and newer has a cache of its own, which would suppress the log. */
   nvrtcVersion(&major, &minor);
   if (major * 100 + minor >= 1209) options[n++] = "--no-cache";

@@ -48,8 +48,8 @@ enum {
   DEFINES_MIXER = 1 << 20      /* HEAD_D, HEAD_DV, BY_COLUMN, struct mixer_form */
 };
 
-/* Every kernel, one line each: X(NAME, file, hot, defines) for KERNEL_NAME.  `file` is also its
- * entry; hot = 1 forbids spilled registers; defines: its groups of constants. */
+/* Every kernel, one line each: X(NAME, file, hot, defines) for KERNEL_NAME.  `file` also names
+ * the kernel's function; hot = 1 forbids spilled registers; defines: its groups of constants. */
 #define KERNEL_TABLE(X)                                                                            \
   X(GATHER, gather, 0, 0)                                                                          \
   X(LISTS_SCATTER, lists_scatter, 0, 0)                                                            \

@@ -24,7 +24,7 @@ int cuda_replan(struct device *dev, gidx others, int *status);
 void cuda_screen_stop(struct cuda_state *s);
 
 /* Give a workspace at least this many bytes; if it grows, its contents are lost.  ERR_MEMORY; the
- * message has the numbers. */
+ * message says how many bytes were asked for, and how many are free. */
 int cuda_reserve(struct cuda_state *s, struct cuda_work *w, gidx bytes);
 void cuda_release(struct cuda_work *w);
 

@@ -39,7 +39,7 @@ struct mixer_state {
   gidx parts_at;
   struct moves in, out; /* to scratch, and back from it */
   int longest;          /* tokens of the longest sequence */
-  gidx long_ones;       /* number of sequences of at least half as many tokens */
+  gidx long_ones;       /* number of sequences of at least longest / 2 tokens */
   struct cuda_work table, y, q, k, decay, s, taps;
 };
 
@@ -319,8 +319,8 @@ static int step_run(const struct mixer *w, const struct mixer_job *job)
       .name = KERNEL_MIXER_STEP,
       .shape = {.head_d = m->d, .head_dv = m->dv, .by_column = m->by_column, .mixer = f},
       .shared = mixer_shared_bytes(m->d, m->by_column, f.columns, f.threads, f.chunk),
-      /* It reads states before it waits.  So the launch in front of it must be norm_run(), which
-       * waits for all earlier ones. */
+      /* This kernel reads states before it waits.  So the launch in front of it must be norm_run(),
+       * which waits for all earlier ones. */
       .is_early = !job->is_prepared && job->start[job->slots.sequences] > 0,
       .arguments = &a};
   gidx blocks = job->count * ceil_div(m->dv, mixer_width(f.columns, f.threads));

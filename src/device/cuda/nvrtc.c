@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * NVRTC is opened when the first kernel is compiled.  If the program were linked with it, every
  * command and every rank would relocate that library before main(), which takes longer than
- * everything else there. */
+ * all other work before main(). */
 #include "device/cuda/nvrtc.h"
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Turns sizes into bytes.  While the sum is too large, it halves what comes next in the order of
- * plan.h. */
+ * Turns sizes into bytes.  While the sum is too large, it gives up or halves what comes next in the
+ * order of plan.h. */
 #include "device/cuda/plan.h"
 
 #include <math.h>
@@ -23,8 +23,8 @@ static const gidx STATES_BYTES = 1ll << 30; /* of codes at a time, unless one ro
 /* The size of the sample is this number times the square root of the number of frames.  Beyond it,
  * a larger sample costs more than shorter lists save. */
 #define SCREEN_SAMPLED 11.3
-/* With at least this many columns the sizes of the sample are kept, unless they are more than the
- * columns.  Writing and reading them is then faster than multiplying again. */
+/* For d = 1 and at least this many columns the sizes of the sample are kept, unless a row has more
+ * of them than columns.  Writing and reading them is then faster than multiplying again. */
 enum { SIZES_COLUMNS = 1280 };
 /* The fraction of rows for which the threshold estimate may be too high. */
 #define ESTIMATE_FAILS 2e-6
@@ -347,7 +347,7 @@ gidx plan_dense_bytes(int threads, idx panel, idx n)
   return plan_dense_work(n) + n * (gidx)sizeof(real) + (gidx)sizeof(int);
 }
 
-/* E (or E'E inside each atom, which replaces it) and the directions. */
+/* Bytes of E (or of E'E inside each atom, which overwrites E), and of the directions. */
 gidx plan_joint_resident(const struct joint *j)
 {
   gidx directions = j->direction[j->k], max_q = 0;

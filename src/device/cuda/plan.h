@@ -3,9 +3,9 @@
  *
  * Floor: device.  Arithmetic on the host: needs neither CUDA nor a GPU.
  *
- * If memory is short, first the rows of a launch are halved, then an automatic filter is given up,
- * then the window (the part of the dictionary on the GPU at a time) is halved.  No choice changes a
- * bit of a result. */
+ * If memory is short, first the rows of a launch or of codes are halved, then an automatic filter
+ * is given up, then the window (the part of the dictionary on the GPU at a time) is halved.  No
+ * choice changes a bit of a result. */
 #ifndef DEVICE_CUDA_PLAN_H
 #define DEVICE_CUDA_PLAN_H
 
@@ -80,8 +80,9 @@ idx plan_route_rows(const struct plan_sizes *z, const struct cuda_plan *plan,
 
 /* The most rows of an encoder_job that a launch within the plan may have; at least one. */
 idx plan_encoder_rows(const struct cuda_plan *plan);
-/* Lay out the work arrays of such a launch, without its values, from `base` on; returns their
- * bytes. base NULL: only count.  a has stride and route.n; entries: see plan_encoder_entries(). */
+/* Lay out the work arrays of a launch of an encoder, without its values, from `base` on; returns
+ * their bytes.  base NULL: only count.  a has stride and route.n; entries: see
+ * plan_encoder_entries(). */
 gidx plan_encoder_layout(struct encoder_args *a, gidx entries, char *base);
 /* The number of entries that are placed at a time; all entries of one row fit. */
 gidx plan_encoder_entries(idx stride, idx rows);
@@ -114,7 +115,8 @@ enum { PLAN_ARROW_LOTS = 3, PLAN_ARROW_LOT = 24 << 20, PLAN_ARROW_LARGEST = 1 <<
 /* Operation `arrow_bytes` of the table. */
 gidx plan_arrow_bytes(gidx largest);
 
-/* How the filter samples `frames` frames, and the length of a row's list (doc/certified.md). */
+/* How the filter samples `frames` frames, and the length of a row's list (doc/certified.md).  A
+ * size is the magnitude of a score; for frames it is the root of the gate. */
 struct plan_lists {
   idx sampled;   /* frames in the sample, the first ones of the order; 0: too few for a sample */
   int peaks_row; /* sampled sizes per row; 0: the sample is too small for so many entries */

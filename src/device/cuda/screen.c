@@ -23,8 +23,9 @@ enum { MAX_LEFT = 4, LAUNCH_LARGE = 256 };
 /* rescore.cu adds only some columns at a time if the vectors are much larger than the cache and
  * pairs share them.  A piece is these columns of all vectors.  It has at most RESCORE_BYTES, since
  * some warps are already at the next piece, but at least RESCORE_COLUMNS columns.  All columns are
- * added at once if a piece would have more than RESCORE_MOST bytes, if rows have fewer columns than
- * RESCORE_GAIN pieces, or if lists have fewer than RESCORE_GAIN entries for each vector. */
+ * added at once for frames (d > 1), if a piece would have more than RESCORE_MOST bytes, if rows
+ * have fewer columns than RESCORE_GAIN pieces, or if lists have fewer than RESCORE_GAIN entries for
+ * each vector. */
 enum { RESCORE_BYTES = 16 << 20, RESCORE_MOST = 32 << 20, RESCORE_COLUMNS = 64, RESCORE_GAIN = 4 };
 
 /* The arguments, without the memory of a launch. */

@@ -200,10 +200,10 @@ static gidx exchange_reals(const struct sweep *w, const idx *atoms, idx count, i
   return reals;
 }
 
-/* Bytes of each rank's message if ranks share these atoms; 0: they do not.  They do not if one GPU
- * can take all the atoms at a time, by their rows and by their number, because that is faster than
- * an exchange.  All ranks must give the same answer, so the sizes are those of an H100, whatever
- * the GPU is. */
+/* Bytes of each rank's message if ranks share these atoms; 0: they do not.  They do not if the
+ * messages would not fit in the buffer.  They do not either if one GPU can take all the atoms at a
+ * time, by their rows and by their number, because that is faster than an exchange.  All ranks must
+ * give the same answer, so the sizes are those of an H100, whatever the GPU is. */
 static gidx exchange_bytes(const struct sweep *w, const idx *atoms, idx count)
 {
   enum { MULTIPROCESSORS = 132 };

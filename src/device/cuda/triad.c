@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Forward, backward and gradient are one product of two matrices, each read along rows or columns.
- * The kernel copies an operand whose lines are adjacent as it is.  So a large operand whose depths
- * are adjacent is transposed first. */
+ * The kernel copies an operand as it is if its lines are adjacent in memory.  A large operand whose
+ * depths are adjacent is transposed first. */
 #include "device/cuda/triad.h"
 
 #include "base/num.h"
