@@ -19,7 +19,7 @@
 
 enum {
   ACTIVE_STEP = 8,    /* short rows are padded to a length that is a multiple of it */
-  ACTIVE_LENGTHS = 15 /* number of different padded lengths, with 0 */
+  ACTIVE_LENGTHS = 15 /* number of different padded lengths, including 0 */
 };
 /* The rows of one length.  They are neighbours once rows are sorted by length. */
 struct active_length {
@@ -63,8 +63,8 @@ struct active {
   float *score; /* the score that chose the atom */
   float *code;  /* > 0 once codes are solved */
   gidx found;   /* entries of the last lists; more than `entries`: there was no room */
-  idx fits;     /* largest number of rows that active_encode_some() tries; halved whenever their
-                 * lists have no room */
+  idx fits;     /* largest number of rows that active_encode_some() tries; halved whenever there is
+                 * no room for their entries */
   const struct score_cut *cut;       /* given to active_lists_take(); NULL: all scores of the lists
                                       * are taken */
   struct active_entries other;       /* work memory of active_solve(), which swaps it with start,
@@ -121,9 +121,9 @@ int active_list(struct active *a, const struct batch_cut *cut);
  * there is no room for the entries. */
 int active_encode(struct active *a, const struct buffer *x, gidx first, idx n,
                   const struct found_encoder *by);
-/* The same for the first of *n rows: the number of rows is halved until there is room for their
- * entries.  *n <- how many rows were encoded.  a->entries must be at least a->k, the entries of one
- * row. */
+/* The same, but if there is no room for the entries of *n rows, the number of rows is halved until
+ * there is.  *n <- how many rows were encoded.  a->entries must be at least a->k, the entries of
+ * one row. */
 int active_encode_some(struct active *a, const struct buffer *x, gidx first, idx *n,
                        const struct found_encoder *by);
 

@@ -10,7 +10,7 @@
 #include "base/team.h"
 #include "encode/active.h"
 
-/* Task `part` has rows ACTIVE_CHUNK part .. active_end(a, part) - 1 of a->n. */
+/* Task `part` has rows part * ACTIVE_CHUNK .. active_end(a, part) - 1 of a->n. */
 enum { ACTIVE_CHUNK = 128 };
 
 static inline idx active_end(const struct active *a, gidx part)

@@ -21,7 +21,7 @@ struct block_in_flight {
   gidx first;               /* first row of this group's block */
   idx n;                    /* rows of this group's block; 0: none in this superblock */
   idx mine_first, mine;     /* this rank's share, counted from b->first */
-  idx *shares;              /* [size] rows of each rank */
+  idx *shares;              /* [size] rows of each rank of all groups */
   idx round;                /* counted from 1 */
   idx entries_begin;        /* this round fills entries entries_begin */
   idx entries_end;          /* .. entries_end - 1 of each support */
@@ -31,7 +31,8 @@ struct block_in_flight {
   struct buffer residual;   /* float [block][p], rounds > 1 */
   struct buffer lists;      /* struct entry [block][top_k] of this rank's tiles */
   struct buffer power;      /* frames: idx [block] route_power() of the rows of the round */
-  struct buffer received;   /* struct entry [size][share][top_k], size > 1 */
+  struct buffer received;   /* struct entry [ranks of the group][share][top_k]; if there are
+                             * several */
   struct buffer slot;       /* idx [share][s] positions of the support's atoms in the table */
   struct buffer state;      /* [share] blocks of device_codes_state_bytes(), rounds > 1 */
   struct atom_table *table; /* borrowed */

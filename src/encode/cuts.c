@@ -35,10 +35,10 @@ struct pass {
   struct key_window *window;     /* where keys are counted; NULL: ties are looked for */
   float value;
   gidx wanted;    /* ties still to be accepted */
-  gidx row, ties; /* after the pass: row of the last accepted tie; accepted ties of it */
+  gidx row, ties; /* after the pass: row of the last accepted tie; accepted ties of this row */
   int hashes;     /* the hash terms of the rows are added to `terms` */
   uint64_t terms;
-  struct encoder lister; /* finds the scores, for encoders whose codes are not solved */
+  struct encoder lister; /* finds the scores, unless the encoder is ENCODER_ACTIVE */
   const float *scores;   /* scores of the piece that are in the window or may be ties */
   gidx count;
 };
@@ -291,7 +291,7 @@ static int floor_find(struct pass *pass)
   TRY(comm_agree(e->c, status));
   TRY(comm_broadcast(e->c, standard, 1, sizeof *standard));
   CHECK(*standard > 0, ERR_INPUT,
-        "the rows of '%s' are all equal, and 0 without their mean: "
+        "the first rows of '%s' are all equal, and 0 after their mean is subtracted: "
         "they have no codes",
         pass->rows->name);
   return OK;

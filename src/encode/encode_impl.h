@@ -3,8 +3,8 @@
  *
  * Floor: encode; included by src/encode only.  encode.h says in which order to read the files.
  *
- * Each rank has five threads.  The main thread alone talks to other ranks and starts work on the
- * device.  The other four run while the main thread routes:
+ * Each rank has up to five threads, besides those of base/team.h.  The main thread alone talks to
+ * other ranks and starts work on the device.  The other four run while the main thread routes:
  *
  * - the files worker reads files, and writes if there is no writer;
  * - the writer writes the results;

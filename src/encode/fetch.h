@@ -34,9 +34,9 @@ struct atom_request {
   idx n, stride, from, to;
 };
 
-/* An empty table that may keep max atoms; a fetch asks for at most `request`.  The arena, which may
- * be dry, holds the positions of all atoms.  Memory for the atoms is taken as they come.  Not
- * collective. */
+/* Make an empty table that may keep max atoms; a fetch asks for at most `request`.  The arena,
+ * which may be dry, holds the positions of all atoms.  Memory for the atoms is taken as they come.
+ * Not collective. */
 int table_init(struct atom_table *table, const struct shard *t, struct arena *arena, gidx max,
                gidx request);
 void table_free(struct atom_table *table, struct device *device); /* while the device is open */

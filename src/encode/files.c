@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The files worker reads rows while the writer writes the block that was finished last.  If no
- * thread is spare, the files worker does both.  No other thread uses files. */
+ * thread is spare, the files worker does both.  Meanwhile only the confirmer uses a file, too
+ * (encode_impl.h). */
 #include "encode/files.h"
 
 #include "base/num.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The two threads of an encode job that use files: the files worker reads, and the writer writes.
- * If no thread is spare, as when a CPU computes, the files worker does both.
+ * The two threads of an encode job that read rows and write results: the files worker reads, and
+ * the writer writes.  If no thread is spare, as when a CPU computes, the files worker does both.
  *
  * Floor: encode; included by src/encode only. */
 #ifndef ENCODE_FILES_H

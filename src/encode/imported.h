@@ -20,7 +20,7 @@ struct encode;
 
 /* The work memory of such a job on one rank. */
 struct imported {
-  float *weights;     /* [k][p] also on the device */
+  float *weights;     /* [k][p] also on the device, unless the encoder is ENCODER_ACTIVE */
   struct buffer rows; /* float [block][p] as the encoder takes them: raw or x */
   /* float [k][p]: the atoms; only if codes are solved. */
   struct buffer table;

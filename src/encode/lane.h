@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A few rows at a time through an encoder that stays open, with the results of `encode`, bit for
+ * Encode a few rows at a time, on a device that stays open, with the results of `encode`, bit for
  * bit.
  *
  * Floor: encode.  One rank.  Supports, scores and codes depend on the row alone
@@ -43,9 +43,9 @@ int lane_put_from(struct lane *lane, int slot, gidx first, gidx n, const float *
  * lane_advance(), then lane_pass().  A block of one round begins in one pass, and ends with the
  * lane_advance() two passes later.
  *
- * *out <- the results of the block that ends, and the quality of its rows if codes are solved.
- * They are valid until the next lane_advance().  out->n = 0: no block ends.  The slot of the block
- * is then free. */
+ * *out <- the results of the block that ends; lane_quality() has the quality of its rows if codes
+ * are solved.  They are valid until the next lane_advance().  out->n = 0: no block ends.  The slot
+ * of the block is then free. */
 int lane_advance(struct lane *lane, struct support_block *out);
 /* Can the next pass begin a block? */
 int lane_is_free(const struct lane *lane);

@@ -224,8 +224,8 @@ void buffers_free(struct encode *e)
   preprocess_close(&e->preprocess);
 }
 
-/* On a dry device: grow the tables and the outgoing buffer.  A single rank is skipped: it fetches
- * only if its GPU is short of memory. */
+/* On a dry device: grow the tables and the outgoing buffer.  A group of one rank is skipped: it
+ * fetches only if its GPU is short of memory. */
 static int fetched_alloc(struct encode *e)
 {
   int tables = e->task->rounds > 1 ? BLOCKS_IN_FLIGHT : 1;

@@ -8,10 +8,12 @@
 #include "encode/encode_impl.h"
 
 /* Allocate all that the job holds until its end, except the dictionary; *m <- how much that is.
- * With a dry device and dry arenas nothing is allocated, and *m is the same. */
+ * With a dry device and dry arenas nothing is allocated, and *m is the same, or larger
+ * (rows_alloc() in layout.c). */
 int encode_alloc(struct encode *e, struct encode_memory *m);
 
-/* Bytes held so far in arenas and buffers.  The two sides of a GPU's buffers are counted once. */
+/* Bytes held so far in arenas and buffers.  Of the two sides of a GPU's buffers only the larger
+ * total counts. */
 gidx encode_bytes(const struct encode *e);
 
 /* Free the buffers.  Call it before the device is closed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The spare threads read tiles into one array.  For the cosine, slices of the dictionary are
- * gathered and routed over all shards; no vector is compared with its own atom. */
+ * Tiles are read into one array, by the spare threads if the source allows several readers.  For
+ * the cosine, slices of the dictionary are gathered and routed over all shards; no vector is
+ * compared with its own atom. */
 #include "encode/shard.h"
 
 #include <math.h>

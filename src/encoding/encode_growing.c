@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The result file grows while the job runs.  Its journal, a file beside it, has a record of the
- * rows that are done.  The journal is made with the first record, so a run that ends before then
- * leaves no files. */
+ * rows that are done.  Without --join the journal is made with the first record, so a run that ends
+ * before then leaves no files. */
 #include "encoding/encode_growing.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A result of encode and route that grows in a file of its own, NAME.<digits>.growing.  A journal
- * beside it (io/journal.h) has records of the rows that are done; a stop and a save add one.
+ * beside it (io/journal.h) has records of the rows that are done; a stop and a save add a record.
  * --resume continues after the last record in the same file, on any number of ranks, and copies
  * nothing.
  *

@@ -91,8 +91,8 @@ static int others_check(const struct encode_files *f, const struct range_list *l
        list->growing);
 }
 
-/* Another range has some of the same rows.  If its job ended before its first record, its journal
- * is removed.  Otherwise this job fails. */
+/* Another range has some of the same rows.  If its journal is gone by now, nothing happens.  If its
+ * job ended before its first record, the journal is removed.  Otherwise this job fails. */
 static int overlap_check(const struct encode_files *f, const struct range *other)
 {
   struct journal j;

@@ -22,8 +22,9 @@ static inline gidx ranges_first(const struct encode_files *f)
   return f->joins ? f->first : 0;
 }
 
-/* Check that the range begins and ends at a segment.  ERR_USAGE: it does not, and the message names
- * the nearest range that does; or the task has an encoder; or all rows are one segment. */
+/* Check that the range begins and ends where segments do (io/h5/slabs.h), or at the end of all
+ * rows.  ERR_USAGE: it does not, and the message names the nearest range that does; or the task has
+ * an encoder; or all rows are one segment. */
 int encode_ranges_check(const struct encode_task *task, gidx all, gidx first, gidx end);
 
 /* If f->joins: claim the range and its journal; open the growing file, or make it.  f->job.left <-

@@ -12,7 +12,8 @@
 #include "job/summary.h"
 
 static const double MOST =
-    20; /* in units of --save-seconds: largest pause, and largest addition to it for opening */
+    20; /* in units of --save-seconds: the largest pause; and the largest addition to the pause, for
+         * opening the dictionary and the device again */
 
 /* Add the counts of the runs before the save. */
 static void counts_join(struct encode_saves *s, struct encode_result *r)

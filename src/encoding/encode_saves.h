@@ -33,8 +33,8 @@ void encode_saves_begin(struct encode_saves *s);
 int encode_saves_take(struct encode_saves *s, struct encode_result *result, int *more);
 
 /* Seconds until the next save, if the last one took `took` seconds.  The more rows there are, the
- * longer a save may take.  So the pause is 9 `took`, and saves take about a tenth of the time.  The
- * pause is at least save_seconds and at most 20 save_seconds. */
+ * longer a save may take.  So the pause is 9 times `took`, and saves take about a tenth of the
+ * time.  But the pause is at least save_seconds and at most 20 times save_seconds. */
 double encode_saves_pause(double save_seconds, double took);
 
 #endif

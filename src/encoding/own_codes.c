@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finds codes like `encode --encoder`, on one device and all rows at once.  Entries are compared
- * bit for bit. */
+ * Finds codes like `encode --encoder`, on one device: active atoms piece by piece, other codes for
+ * all rows at once.  Entries are compared bit for bit. */
 #include "encoding/own_codes.h"
 
 #include <stdlib.h>
@@ -192,9 +192,8 @@ static int row_compare(const struct comparison *c, const struct verify_supports 
   if (is_same && !c->in.solved)
     is_same = !memcmp(c->given.codes + a[0], c->own.found.codes + b[0], bytes);
   CHECK(is_same, ERR_INPUT,
-        "row %d of '%s' has other atoms, scores or codes than the encoder of '%s' gives it: are "
-        "'%s' its "
-        "rows?",
+        "row %d of '%s' has other atoms, scores or codes than the encoder of '%s' gives it: was "
+        "'%s' encoded?",
         row, c->in.source.name, c->dictionary.file, v->rows);
   return OK;
 }

@@ -39,7 +39,8 @@ struct own_codes_task {
   const struct device_options *options; /* kind, threads, variant and kernels */
   const struct score_cuts *cuts;        /* (N.58); NULL: the encoder's own choice of atoms */
   const real *mean;                     /* [p] subtracted from the rows; NULL: none */
-  real rho;                             /* the penalty, if cuts choose atoms that have no encoder */
+  real rho;                             /* the penalty of `encode --l0`, if the atoms have no
+                                         * encoder */
 };
 /* ERR_INPUT: there is no encoder; the rows have other columns; there are no rows; a value is not
  * finite; or the cuts are of another encoder.  Call own_codes_free() after a failure, too. */

@@ -20,7 +20,7 @@
 static int missing_fail(gidx first, gidx end)
 {
   FAIL(ERR_INPUT,
-       "rows %lld to %lld are in no range: make theirs with '--join --row-range %lld:%lld'",
+       "rows %lld to %lld are in no range: encode them with '--join --row-range %lld:%lld'",
        (long long)first, (long long)end - 1, (long long)first, (long long)end);
 }
 

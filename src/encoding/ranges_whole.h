@@ -15,7 +15,9 @@ struct ranges_whole {
   char path[4096]; /* of the result */
   struct range_list list;
   struct journal *journals; /* [list.count], locked; owned */
-  gidx *zeros, *counted;    /* [list.count][SUPPORTS_ARRAYS], [list.count]; owned */
+  /* Of each record: chunks of each array that are all zeros, and codes that are not 0.
+   * [list.count][SUPPORTS_ARRAYS], [list.count]; owned. */
+  gidx *zeros, *counted;
   int is_published; /* 1: an earlier run published the result, but ended before it removed the
                      * journals */
 };

@@ -14,8 +14,9 @@ struct serve_access {
   struct keys keys;
 };
 
-/* Check the options.  ERR_USAGE: keys for a path, or a port without keys.  --no-keys allows a port
- * without keys, at an address of this machine only; then all users of the machine can connect. */
+/* Check the options.  ERR_USAGE: keys or --no-keys for a path; a port with both or neither.
+ * --no-keys allows a port without keys, at an address of this machine only; then all users of the
+ * machine can connect. */
 int serve_access_check(const char *listen, const char *keys, int no_keys);
 /* Find the address, lock it if it is a path, and read the keys.  keys: may be NULL. */
 int serve_access_open(struct serve_access *a, const char *listen, const char *keys);

@@ -83,8 +83,8 @@ static int start_take(struct finder *f)
         "%016llx; resume with the same",
         f->task->rows->name, (unsigned long long)s->rows_hash, (unsigned long long)f->rows_hash);
   CHECK(s->held_out_hash == f->judge.hash, ERR_INPUT,
-        "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
-        "resume with the same",
+        "the earlier run was judged by other rows than this one: held_out_hash %016llx, not "
+        "%016llx; resume with the same",
         (unsigned long long)s->held_out_hash, (unsigned long long)f->judge.hash);
   CHECK(s->update >= 0 && s->update <= f->result->all && s->k >= 1 && s->k <= f->plan.grown &&
             s->count >= 0 && s->count <= s->update,

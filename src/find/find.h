@@ -23,13 +23,13 @@
 #include "model/points.h"
 #include "model/rows.h"
 
-enum { FIND_HELD_MOST = 65536 }; /* largest number of held-out rows, about */
+enum { FIND_HELD_MOST = 65536 }; /* approximate largest number of held-out rows */
 
 /* How rows are used and atoms are moved; find_recipe() gives the defaults. */
 struct find_recipe {
   struct find_plan plan; /* rows, stages and batches are filled in by find_run() */
   int looks;             /* repeated choices of atoms in an update, after the first */
-  int end_looks;
+  int end_looks;         /* the same number for the encoder of the result */
   /* 1: scores are divided by sqrt(s + f), s: the squared norm of the row's residual */
   int relative;
   /* f, as a share of the mean squared norm of the rows; also for the weights of rows */
@@ -69,7 +69,7 @@ struct find_task {
 
 enum find_reason { FIND_LINE, FIND_STATE, FIND_END };
 
-/* Its functions are called on every rank; a point is valid during the call. */
+/* The functions of the sink are called on every rank; a point is valid during the call. */
 struct find_sink {
   void *self;
   int (*point)(void *self, const struct find_point *point, enum find_reason why); /* collective */

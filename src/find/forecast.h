@@ -11,7 +11,7 @@
 struct find_forecast {
   gidx fitted, held; /* rows that are fitted, and that are held out */
   gidx updates;
-  idx grown, batch; /* largest number of atoms; rows of a batch, about */
+  idx grown, batch; /* largest number of atoms; approximate number of rows of a batch */
   /* multiply-adds of scoring all rows of all updates once, on all ranks together */
   double scores;
   gidx bytes; /* host memory of rank 0, which takes the most, including the program */

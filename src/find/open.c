@@ -249,8 +249,8 @@ static int memory_check(struct finder *f)
   gidx bytes, gpu, present = memory_per_process(f->c->local_size);
   TRY(memory_count(f, f->device.kind, &bytes, &gpu));
   CHECK(bytes <= present, ERR_MEMORY,
-        "finding takes %.1f MB a rank, and %.1f MB are left: lower --atoms, or use fewer ranks a "
-        "machine",
+        "finding takes %.1f MB per rank, and %.1f MB are left: lower --atoms, or use fewer ranks "
+        "per machine",
         1e-6 * (double)bytes, 1e-6 * (double)present);
   return OK;
 }

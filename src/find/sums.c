@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows have different numbers of entries, but the operation needs the same number for all rows.  So
- * rows are padded with codes of 0, which add nothing. */
+ * Rows have different numbers of entries, but device_normal_add() needs the same number for all
+ * rows.  So rows are padded with codes of 0, which add nothing. */
 #include "find/sums.h"
 
 #include <math.h>

@@ -21,8 +21,8 @@ struct part_ahead {
   struct row_part part;
   struct row_source rows; /* of the next part */
   const real *mean;
-  /* The number of the next part, -1: none.  Of its own rows: the first, how many there are, how
-   * many are read. */
+  /* number: of the next part, -1: none.  Of this rank's rows of that part: first, the number of the
+   * first; n, how many there are; done, how many are read. */
   gidx number, first, n, done;
   float *x[2];    /* [most][p] the next part, and the present one */
   uint64_t terms; /* of the next part's rows */

@@ -160,7 +160,7 @@ int all_rows_goes(const struct all_rows *a, int from, int to)
   return a->place[to] == from % ranks;
 }
 
-/* One rank of this node receives the lists of each rank of another node.  Send buffers are the
+/* For each rank of another node, one rank of this node receives the lists.  Send buffers are the
  * rank's own arrays: Open MPI 4.1 treats equal send and receive addresses as MPI_IN_PLACE. */
 static int lists_fetch(struct all_rows *a, const struct update_rows *rows)
 {

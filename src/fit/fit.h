@@ -5,14 +5,14 @@
  * sink.
  *
  * The first atoms are drawn from the rows (seed).  A sweep moves every atom (refit, update.h or
- * conjugate.h) and replaces atoms that no row uses (resample.h).  It relaxes the others: they go on
- * in the direction in which they moved.  It rounds all atoms to float32, routes the fitted rows and
- * solves their codes.  Then the held-out rows are encoded.  The fit ends when their explained
- * variance gains no more.  Its result is the sweep in which they are explained best.  Without
- * held-out rows the fitted rows decide.
+ * conjugate.h).  It replaces atoms that no row uses, and atoms that nearly equal another one
+ * (resample.h).  It relaxes all other atoms: they go on in the direction in which they moved.  It
+ * rounds all atoms to float32, routes the fitted rows and solves their codes.  Then the held-out
+ * rows are encoded.  The fit ends when their explained variance gains no more.  Its result is the
+ * sweep in which they are explained best.  Without held-out rows the fitted rows decide.
  *
- * With a minibatch one part of the fitted rows is in memory at a time, and a sweep moves the atoms
- * by one part.  The weight of earlier parts falls with each sweep. */
+ * With a minibatch one part of the fitted rows is in memory at a time, and a sweep uses the rows of
+ * this part.  The weight of earlier parts falls with each sweep. */
 #ifndef FIT_FIT_H
 #define FIT_FIT_H
 
@@ -31,10 +31,10 @@
 enum fit_update { UPDATE_AUTO, UPDATE_ATOMS, UPDATE_JOINT, UPDATE_CONJUGATE };
 
 enum {
-  /* Passes over the rows in which a fit must gain the tolerance.  Also: an atom that no row of
-   * FIT_PATIENCE parts has used is replaced, even if there are more parts. */
+  /* Passes over the rows in which a fit must gain the tolerance.  Also: an atom that no row of the
+   * last FIT_PATIENCE parts has used is replaced, even if there are more parts. */
   FIT_PATIENCE = 5,
-  FIT_HELD_MOST = 65536, /* largest number of rows that are held out, about */
+  FIT_HELD_MOST = 65536, /* approximate largest number of rows that are held out */
   /* Without parts: the largest number of atoms for which UPDATE_AUTO may be UPDATE_JOINT.  The Gram
    * matrix then has 2 GB. */
   FIT_JOINT_ATOMS_MOST = 16384,
@@ -81,8 +81,8 @@ struct fit_task {
   gidx beside;    /* bytes of the sink on a rank, for the memory check */
   idx threads;
   const char *device, *variant, *filter;
-  const char *share;             /* do ranks of a node share lists and Gram rows: auto, yes, no
-                                  * (fit/gram.h); NULL: auto */
+  const char *share;             /* do ranks of a node share lists of atoms and codes, and Gram
+                                  * rows: auto, yes, no (fit/gram.h); NULL: auto */
   const struct fit_point *start; /* continue from here; NULL: begin anew */
 };
 
@@ -105,8 +105,8 @@ struct fit_sink {
   void *self;
   int (*sweep)(void *self, const struct fit_sweep *sweep); /* collective */
   int (*stops)(void *self, int *stop); /* before a sweep: *stop <- 1: end the fit.  Collective */
-  /* At the beginning of a sweep: *start <- the steps that an earlier run has done of it.  Not
-   * collective; the same on every rank. */
+  /* At the beginning of a sweep: *start <- the steps of this sweep that an earlier run has done.
+   * Not collective; the same on every rank. */
   int (*begins)(void *self, const struct fit_within *now, struct sweep_start *start);
   /* Inside a sweep, at *at: *stop <- 1: end here.  Collective. */
   int (*within)(void *self, const struct sweep_point *at, int *stop);
@@ -159,8 +159,9 @@ real fit_worth(const struct fit_line *line);
 gidx fit_best(const struct fit_line *lines, gidx sweep);
 
 /* Check the task by its shapes, before any large allocation.  *fitted <- the number of rows that
- * are fitted.  ERR_INPUT: there are too few rows for the atoms or to hold some out, or rows have
- * different numbers of columns.  Not collective. */
+ * are fitted.  ERR_INPUT: there are no rows; fewer than k * d rows are fitted; there are too few
+ * rows to hold some out; or the rows to evaluate have another number of columns.  Not
+ * collective. */
 int fit_task_check(const struct fit_task *task, gidx *fitted);
 
 /* The number of rows of a part if the fit chooses it, by shapes alone (N.21): an atom then has at
@@ -174,8 +175,9 @@ gidx fit_chosen_part(idx k, idx top_s);
 int fit_parts_choose(const struct fit_task *task, struct comm *c, gidx *rows, char *why,
                      size_t capacity);
 
-/* Run a fit.  ERR_INPUT: as fit_task_check(), seed_run() and refit_state_load(); held-out rows do
- * not vary; or the start does not fit the rows.  Collective; the same status on every rank. */
+/* Run a fit.  ERR_INPUT: as fit_task_check(), seed_run() and refit_state_load(); the rows that a
+ * sweep is evaluated on do not vary; or the start does not fit the rows.  Collective; the same
+ * status on every rank. */
 int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *sink,
             struct fit_result *result);
 

@@ -54,7 +54,7 @@ struct fit {
   struct phase steps_phases[REFIT_PHASES]; /* for UPDATE_ATOMS */
   float *table;                            /* [k][d][p] the atoms, as files hold them */
   real *mean;                              /* [p]; NULL: rows are not centred */
-  real norm;                               /* norm of the median row less the mean; 0: not known */
+  real norm;                               /* median norm of the rows less the mean; 0: not known */
   struct atom_step *steps;                 /* [k] */
   unsigned char *dead;                     /* [k] */
   idx *idle;                               /* [k] parts since a row used the atom */

@@ -193,7 +193,8 @@ static int rounds_exchange(struct gram *g, gram_use *use, void *self)
   return OK;
 }
 
-/* One rank of this node receives each block from another node, into the shared memory. */
+/* For each block of another node, one rank of this node receives the block, into the shared
+ * memory. */
 static int blocks_fetch(struct gram *g, const struct round *o, const struct buffer *own)
 {
   struct comm *c = g->c;

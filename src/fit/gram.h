@@ -23,7 +23,8 @@ struct gram {
   idx k, at_once;               /* at_once: the largest number of blocks of a round */
   struct normal_own own;
   struct buffer rows; /* [own.count][k] real, 0 at first */
-  /* [at_once * NORMAL_BLOCK][k] blocks of this round and of the next; shared: the first alone. */
+  /* [at_once * NORMAL_BLOCK][k] blocks of this round and of the next.  If a node shares memory,
+   * only slab[0] is used. */
   struct buffer slab[2];
   real *held;         /* a host copy of `rows`, if `rows` has no host side; NULL until it is
                        * needed */

@@ -10,7 +10,7 @@
 
 /* Solve the codes of all rows for the current atoms.  Sets codes, metrics and w->contents. */
 int kept_solve(struct kept *w);
-/* Update all atoms once with these codes, and round them. */
+/* Update all atoms once with the codes of kept_solve(), and round the atoms. */
 int kept_move(struct kept *w);
 
 /* Send supports, scores and codes to the sink, sum block after sum block.  Only the sink of rank 0

@@ -24,8 +24,8 @@ int fit_parts_parse(struct fit_parts *p, const char *text)
   p->rows = strtoll(text, &end, 10);
   int is_number = isdigit((unsigned char)*text) && !*end && !errno && p->rows <= MOST;
   CHECK(is_number, ERR_USAGE,
-        "'--minibatch' is '%s': give rows that are in memory at a time, none for all of them "
-        "always, or auto for all of them where they fit",
+        "'--minibatch' is '%s': give the number of rows that are in memory at a time, none for all "
+        "rows, or auto for all rows if they fit",
         text);
   return OK;
 }
@@ -52,7 +52,8 @@ void fit_parts_log(const struct fit_parts *p)
   if (*p->why)
     log_warn_named(
         "minibatch",
-        "all rows do not fit, so the fit takes parts of %lld, by --atoms and --top-s: %s; give "
-        "--minibatch %lld for the same bytes where all rows fit, or none to be refused",
+        "all rows do not fit, so the fit takes parts of %lld, by --atoms and --top-s: %s; "
+        "--minibatch %lld gives the same bytes where all rows fit; with --minibatch none the fit "
+        "fails if they do not",
         (long long)p->rows, p->why, (long long)p->rows);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The number of rows of a fit that are in memory at a time.  --minibatch gives it, or the run that
- * is resumed.  If neither does, it is all rows if they fit; if not, it follows from the numbers of
- * atoms.
+ * is resumed.  If neither does, it is all rows if they fit.  Otherwise it follows from the number
+ * of atoms and the atoms per row (fit_chosen_part()).
  *
  * Floor: fit.
  *
@@ -26,7 +26,7 @@ int fit_parts_parse(struct fit_parts *parts, const char *text);
  * that is resumed; -1: none.  Collective. */
 int fit_parts_settle(struct fit_parts *parts, struct fit_task *task, struct comm *c, gidx earlier);
 
-/* Log the parts if no option gave them. */
+/* Log the number of rows of a part, if there are parts and no option gave the number. */
 void fit_parts_log(const struct fit_parts *parts);
 
 #endif

@@ -269,7 +269,7 @@ int fit_ranks_plan(struct fit *f)
   return may_be_alone(f) ? alone_plan(f) : OK;
 }
 
-/* The plan comes first: nothing is read until all of it is known to fit. */
+/* The plan comes first: nothing is read until the whole job is known to fit. */
 int fit_state_plan(struct fit *f)
 {
   TRY(fit_ranks_plan(f));

@@ -43,7 +43,8 @@ static int offer_before(struct offer a, struct offer b)
   return a.energy > b.energy || (a.energy == b.energy && a.row < b.row);
 }
 
-/* Insert an offer into a sorted list of `max` offers; the last offer is dropped. */
+/* Insert an offer into a sorted list of `max` offers, unless its energy is 0 or all others come
+ * before it.  The last offer of the list is then dropped. */
 static void offer_insert(struct offer *list, idx max, struct offer o)
 {
   idx at = max;

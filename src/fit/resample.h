@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replace atoms that no row uses by the rows that are described worst.
+ * Replace useless atoms by the rows that are described worst.
  *
  * Floor: fit. */
 #ifndef FIT_RESAMPLE_H

@@ -79,7 +79,8 @@ void fit_part_choose(struct fit *f, gidx part)
   f->no_supports.entries = n * f->result->top_s;
 }
 
-/* *fitted, *held <- the rows to fit and the rows to evaluate.  Both read through *split. */
+/* *fitted, *held <- the rows to fit and the rows to evaluate.  Rows of t->rows are read through
+ * *split. */
 static int rows_split(const struct fit_task *t, struct row_split *split, struct row_source *fitted,
                       struct row_source *held)
 {

@@ -69,8 +69,8 @@ static int atoms_color(struct fit *f)
   return OK;
 }
 
-/* Begin a sweep that can be stopped inside.  *start <- the steps of it that an earlier run has
- * done. */
+/* Begin a sweep that can be stopped inside.  *start <- the steps of this sweep that an earlier run
+ * has done. */
 static int within_begin(struct fit *f, uint64_t classes, struct sweep_start *start)
 {
   f->within = (struct fit_within){.sweep = f->sweep - 1,
@@ -134,8 +134,8 @@ static int atoms_update(struct fit *f, struct sweep_counts *counts)
   return f->parts > 1 ? OK : f->sink->within(f->sink->self, &at, &f->stopped);
 }
 
-/* near[a], likeness[a] <- the atom most similar to atom a, and their cosine.  The atoms of the
- * coder are compared, with which the rows were coded. */
+/* near[a], likeness[a] <- the atom most similar to atom a, and their cosine.  It compares the atoms
+ * of the coder, by which the rows were coded. */
 static int near_duplicates_find(struct fit *f)
 {
   gidx first, count;
@@ -156,7 +156,8 @@ int fit_replaces_duplicates(const struct fit *f)
   return t->d == 1 && t->duplicate_cosine < 1 && t->resample_fraction > 0;
 }
 
-/* Is there an atom almost equal to atom a that has more rows, or as many rows and a lower index? */
+/* Does atom a almost equal the atom most similar to it?  And has that atom more rows, or as many
+ * rows and a lower index? */
 static int is_near_duplicate(const struct fit *f, idx a)
 {
   idx b = f->near[a];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sweep of a fit: how its atoms move, and whether another one follows.
+ * A sweep of a fit: how its atoms move, and whether the fit goes on.
  *
  * Floor: fit; included by src/fit only. */
 #ifndef FIT_SWEEP_H

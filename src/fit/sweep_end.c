@@ -65,9 +65,9 @@ static void idle_count(struct fit *f)
     f->idle[a] = refit_atom_rows(&f->state, a) ? 0 : f->idle[a] + 1;
 }
 
-/* The explained variance is not defined if all fitted rows are equal.  With several parts, such a
- * part does not count: others follow.  Without parts and held-out rows there is nothing to
- * evaluate, and the fit fails. */
+/* The explained variance is not defined if all fitted rows are equal.  With several parts, a part
+ * whose rows are equal does not count: other parts follow.  Without parts and held-out rows there
+ * is nothing to evaluate, and the fit fails. */
 static int worth_check(const struct fit *f, const struct fit_line *line)
 {
   CHECK(f->held.n > 0 || f->parts > 1 || !isnan(line->fitted), ERR_INPUT,
@@ -154,7 +154,7 @@ int fit_sweep_reopen(struct fit *f)
             memcmp(&now.held, &then->held, sizeof now.held) == 0,
         ERR_INPUT,
         "the atoms of the earlier run explain %.17g and %.17g of the fitted and of the held-out "
-        "rows, and it said %.17g and %.17g",
+        "rows, but it recorded %.17g and %.17g",
         now.fitted, now.held, then->fitted, then->held);
   return OK;
 }

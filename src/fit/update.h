@@ -7,8 +7,8 @@
  * Each rank computes some rows of the Gram matrix (fit/gram.h), and some columns of the target and
  * of the atoms.  Columns are independent of each other.  Each rank has its columns of all rows, and
  * all lists of atoms and codes (fit/all_rows.h), in the order of rows, so every sum is one chain
- * (N.20).  Sums and atoms are on the device.  With one rank, the sums are copied to the host for
- * update_get() alone. */
+ * (N.20).  Sums and atoms are on the device.  With one rank, the sums are copied to the host only
+ * for update_get(). */
 #ifndef FIT_UPDATE_H
 #define FIT_UPDATE_H
 

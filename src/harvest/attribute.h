@@ -66,9 +66,9 @@ struct attribute_result {
 };
 #define ATTRIBUTION_CLOSE 1e-5
 
-/* attribute_work(): multiply-adds of attribution, about.  attribute_queries(): the queries that a
- * rank handles at a time.  attribute_bytes(): the bytes that a GPU needs for the atoms and for the
- * lists of these queries, besides those of the walk over positions. */
+/* attribute_work(): approximate multiply-adds of attribution.  attribute_queries(): the queries
+ * that a rank handles at a time.  attribute_bytes(): the bytes that a GPU needs for the atoms and
+ * for the lists of these queries, besides those of the walk over positions. */
 double attribute_work(const struct attribute_task *task);
 idx attribute_queries(const struct attribute_task *task, int ranks);
 gidx attribute_bytes(const struct attribute_task *task, int ranks);

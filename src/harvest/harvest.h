@@ -37,7 +37,7 @@ struct harvest_result {
   uint64_t fingerprint; /* of the rows */
 };
 
-/* Multiply-adds of all rows, about. */
+/* Approximate multiply-adds of all rows. */
 double harvest_work(const struct capture_source *capture);
 /* Can the device compute `queries` queries at a time (0: the default of a single rank)?  A CPU
  * always can.  A GPU must hold all keys and values of the capture, or pieces of them, and `beside`

@@ -42,7 +42,7 @@ struct harvest {
   float *all_states;     /* rank 0: the states of all ranks */
   float *carry;          /* [H][dv][d] of the sequence that the last block has cut */
   gidx n_rows, n_states; /* heads in rows and states so far */
-  gidx n_carried;        /* heads after these in states, of the sequence that is cut */
+  gidx n_carried;        /* heads of the sequence that the block cuts; in states they come last */
   idx *kept;             /* [slots] index into kept_states, or -1 */
   idx *owner;            /* [slots] the sequence that writes it */
   float *kept_states;    /* [kept][H][dv][d], on rank 0 */
@@ -181,7 +181,7 @@ static void harvest_free(struct harvest *h)
 }
 
 /* taps[C][width - 1] <- the channels before token `offset` of a sequence: from its tokens, and if
- * these are too few, from its slot. */
+ * these are too few, from its slot; zeros if it has no slot. */
 static int taps_find(struct harvest *h, idx sequence, gidx offset, float *taps)
 {
   const struct mixer_source *s = h->source;

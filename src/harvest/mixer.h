@@ -31,7 +31,7 @@ struct mixer_result {
   uint64_t fingerprint; /* of the rows; on rank 0 */
 };
 
-/* Multiply-adds of all rows, about. */
+/* Approximate multiply-adds of all rows. */
 double mixer_work(const struct mixer_source *capture);
 /* ERR_DEVICE if the device has no kernel for this net.  Not collective. */
 int mixer_device_check(const struct mixer_source *capture, struct device *device);

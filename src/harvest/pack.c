@@ -19,7 +19,7 @@ struct pack {
   struct pool pool;
   struct arena arena;
   unsigned char (*digest)[SHA256_BYTES]; /* [blocks] of the written blocks */
-  float *k, *v, *q;                      /* of the longest sequence; [PIECE] */
+  float *k, *v, *q;                      /* k, v: for the longest sequence; q: [PIECE] queries */
   idx *tokens;
   gidx wide_k, wide_v; /* floats per block */
   idx next;            /* next block to write */

@@ -26,8 +26,8 @@ struct pack_task {
   const struct pack_sink *sink;
 };
 
-/* Bounds on the number of blocks of the pool, with block 0.  *least: enough for the longest
- * sequence.  *most: enough for all sequences if no block is shared. */
+/* Bounds on the number of blocks of the pool, including the reserved block 0.  *least: enough for
+ * the longest sequence.  *most: enough for all sequences if no block is shared. */
 void pack_bounds(const struct pack_task *task, gidx *least, gidx *most);
 
 struct pack_result {

@@ -54,8 +54,8 @@ void pieces_close(struct pieces *p);
 /* The number of positions that a piece may have now, a multiple of ATTENTION_SHARD. */
 int pieces_room(struct pieces *p, idx *positions);
 /* Add a piece: after pieces_flush() its m, l and acc are as device_attention() computes them.  The
- * arrays of a piece must stay until then.  Pieces wait until pieces_room() or pieces_flush() runs
- * them; only one piece of each query may wait. */
+ * arrays of a piece must stay until then.  Pieces wait until there is no room for another one, or
+ * until pieces_flush() runs them; only one piece of each query may wait. */
 int pieces_add(struct pieces *p, const struct piece *piece);
 int pieces_flush(struct pieces *p);
 /* From here to pieces_pairs_end() pieces are for attribution, and the pieces of a sequence come in

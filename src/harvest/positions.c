@@ -30,7 +30,7 @@ struct positions {
   struct part *list; /* [n] of a block; owned */
   gidx room;
   gidx n;
-  gidx *from;                     /* [block] what queries see of a shard */
+  gidx *from;                     /* [block] the first position of a shard that each query sees */
   float *m, *l, *acc;             /* [parts of this rank][heads], .. [stride] */
   float *all_m, *all_l, *all_acc; /* [parts] on rank 0 */
   gidx m_room, l_room, acc_room, all_m_room, all_l_room, all_acc_room;

@@ -33,7 +33,7 @@ int resident_capture_wanted(const struct device *device)
   return strcmp(device->kind, "cuda") == 0;
 }
 
-/* Bytes of a unit of keys, or of values. */
+/* Bytes of a unit (struct capture_cells) of keys, or of values. */
 static gidx unit_bytes(const struct capture_source *s, idx columns)
 {
   return (gidx)s->cells.size * s->attention.kv_heads * columns *

@@ -33,8 +33,8 @@ struct all_systems {
 int all_systems_batch_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
                             gidx *bytes);
 
-/* Set the shape of the systems of every atom in a class, with q directions.  Border sizes are upper
- * bounds until systems are assembled.  Collective, like the functions below. */
+/* Set the shape of the systems: one for each atom that is in a class, with q directions.  Border
+ * sizes are upper bounds until systems are assembled.  Collective, like the functions below. */
 int all_systems_open(struct all_systems *a, struct refit_state *f, const struct classes *classes,
                      idx q);
 void all_systems_free(struct all_systems *a);

@@ -31,8 +31,8 @@ struct atom_batch {
   idx *owned;              /* [size] members of each rank */
   gidx *start;             /* [count + 1] where each member's own rows begin in rows */
   idx *rows;               /* [own_rows] own rows, ascending for each member */
-  gidx *entry;             /* [own_rows] the member's entry in each of these rows: row s +
-                            * position */
+  gidx *entry;             /* [own_rows] the member's entry in each of these rows: row * s +
+                            * position in the row */
   real *codes;             /* [own_rows][d] the codes of these entries */
   struct segment *segment; /* [segments] by member, then by sum block */
   gidx *whole;             /* [mine + 1] rows of own members on all ranks; prefix sums */
@@ -55,7 +55,7 @@ typedef int batch_bytes_of(const struct refit_state *f, const struct atom_batch 
                            gidx *bytes);
 int atom_batch_max(const struct refit_state *f, batch_bytes_of *bytes_of, idx q, idx *max);
 
-/* Make a batch of count atoms, none of which is dead.  Not collective. */
+/* Make a batch of count atoms, each of which some row uses.  Not collective. */
 int atom_batch_make(struct atom_batch *b, const struct refit_state *f, const idx *atoms, idx count);
 void atom_batch_free(struct atom_batch *b);
 

@@ -43,7 +43,8 @@ struct color_job {
   struct supports supports;
 };
 
-/* *entries <- the number of own entries, if the offsets are valid, which reading will check. */
+/* *entries <- the number of own entries, if the offsets are valid.  supports_access() checks the
+ * offsets. */
 static int entries_find(const struct color_job *j, gidx *entries)
 {
   const struct support_source *s = j->source;
@@ -134,7 +135,7 @@ void color_log(const struct class_report *r)
   log_info("classes %lld of %lld to %lld atoms, mean %.1f", (long long)r->classes,
            (long long)r->min, (long long)r->max, r->mean);
   if (r->mean < FEW)
-    log_info("classes are single atoms by now, whose steps follow one another: `sagitta fit "
+    log_info("classes are nearly all single atoms, whose steps follow one another: `sagitta fit "
              "--update joint` moves all atoms at once");
 }
 

@@ -18,7 +18,8 @@
 
 enum { COLOR_LOT = 512 }; /* largest number of atoms of a lot */
 
-/* The sets of a lot's atoms, from own rows.  Every atom of the dictionary has a mark. */
+/* The sets of a lot's atoms, from own rows.  The mark of an atom is its bit in these sets; every
+ * atom of the dictionary has one. */
 struct color_conflicts {
   int begins;            /* 1 for the first lot */
   idx count;             /* atoms of the lot */

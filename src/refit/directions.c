@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Ranks sum their rows in chains over sum blocks.  Owners complete the sums and orthogonalise by
- * Gram-Schmidt.  Each direction that an owner keeps is sent to every rank, which applies M to it
- * for the next candidate.  Ranks wait for each other only before the first exchange, since all
- * memory is allocated by then.  A rank that has failed takes part without working, until ranks next
- * wait for each other. */
+ * Gram-Schmidt.  Each direction that an owner keeps is sent to every rank, which multiplies it by M
+ * (model/directions.h) for the next candidate.  Ranks wait for each other only before the first
+ * exchange, since all memory is allocated by then.  A rank that has failed takes part without
+ * working, until ranks next wait for each other. */
 #include "refit/directions.h"
 
 #include <string.h>

@@ -19,7 +19,7 @@ struct refit_memory {
       held;       /* all the time; load, classes, batch and sweep_end come one after another, in
                    * addition */
   gidx part;      /* this rank's part of held.shared */
-  gidx load;      /* the larger of reading, and of sums over all rows */
+  gidx load;      /* reading, or sums over all rows, whichever takes more */
   gidx classes;   /* colouring; 0 if no classes are to be found */
   gidx batch;     /* a batch as large as a class may be, as if its atoms had all rows */
   gidx most;      /* the same for a batch of atom_batch_max() atoms */
@@ -28,8 +28,9 @@ struct refit_memory {
                    * sweep_end */
 };
 
-/* For batches of atoms that share no row, with q directions; bytes_of() gives the memory of the job
- * for a batch.  ERR_INPUT, ERR_MEMORY as refit_state_shape(). */
+/* *m <- the memory of a job whose batches have atoms that share no row, with q directions;
+ * bytes_of() gives the memory of the job for a batch.  ERR_INPUT, ERR_MEMORY as
+ * refit_state_shape(). */
 int refit_memory(const struct refit_task *task, const struct comm *c, batch_bytes_of *bytes_of,
                  idx q, struct refit_memory *m);
 

@@ -24,7 +24,7 @@
 
 struct sweep_counts {
   gidx accepted, rejected;
-  gidx escalated; /* of these, atoms that needed larger ridges */
+  gidx escalated; /* of both, atoms that needed larger ridges */
 };
 
 enum refit_phase {
@@ -39,7 +39,7 @@ enum refit_phase {
   REFIT_ROUTE,
   REFIT_METRICS,
   REFIT_WRITE,
-  REFIT_WAIT, /* for the writing of the last sweep's results, and for copying the next ones */
+  REFIT_WAIT, /* until the last sweep's results are written, and the next ones are copied */
   REFIT_PHASES
 };
 void refit_phases(struct phase phases[REFIT_PHASES]);
@@ -55,15 +55,15 @@ struct sweep_point {
 };
 
 /* Called about every second of a sweep, and after its last atom; it may end the sweep at this
- * point.  The reason to end it must be known to every rank. */
+ * point.  *stop must be the same on every rank. */
 struct sweep_watch {
   /* Collective; NULL: not called. */
   int (*look)(void *self, const struct sweep_point *at, int *stop);
   void *self; /* borrowed */
 };
 
-/* Continues a sweep from where another run of it stopped.  The accepted moves are made again, class
- * by class: residuals and codes get the same bits as before. */
+/* Where a sweep begins, if an earlier run stopped inside it.  The accepted moves are made again,
+ * class by class: residuals and codes get the same bits as before. */
 struct sweep_start {
   gidx atoms;          /* atoms done; 0: none */
   const float *before; /* [k][d][p] the frames that the sweep began with, as in the state */

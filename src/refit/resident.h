@@ -21,10 +21,10 @@ struct resident {
   float *table; /* borrowed: [k][d][p], the coder's dictionary */
   idx q;
   struct buffer work;
-  struct buffer messages; /* of ranks that divide classes, to all ranks */
+  struct buffer messages; /* what ranks that divide classes send to all ranks */
   struct steps_peers share;
-  idx *counts;    /* [ranks] bytes of messages */
-  gidx exchanged; /* the last exchange, -1: none in this sweep */
+  idx *counts;    /* [ranks] reals of each rank's message */
+  gidx exchanged; /* the last exchange (comm/buffers.h); -1: none in this sweep */
   gidx shared;    /* number of exchanges so far */
   struct color_looker looker;
   int has_entry;               /* the device has the index of entries for the next sweep */

@@ -30,8 +30,8 @@ struct sparse_coder {
   idx piece;            /* rows at a time */
   struct buffer atoms;  /* the table, on a device that does not keep it in its original form */
   struct buffer lists, power, residual, state;
-  struct buffer near, score;       /* for a piece of the atoms */
-  struct phase route, codes, copy; /* so far; copies: tables to the device, and results back */
+  struct buffer near, score;       /* of sparse_coder_nearest(), for a piece of the atoms */
+  struct phase route, codes, copy; /* so far; copy: tables to the device, and results back */
   struct comm *share;              /* borrowed; NULL: the rows are this rank's */
   idx *counts;                     /* [ranks] rows of each rank in a run; owned */
   /* Results of sparse_coder_rows_at_once() without and with routing, the same on all ranks. */

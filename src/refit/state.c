@@ -258,7 +258,7 @@ int refit_state_load_bytes(const struct refit_state *f, gidx *bytes)
   return OK;
 }
 
-/* Tasks: part `task` of the own entries. */
+/* Tasks: count, or list, the entries of each atom in part `task` of the own entries. */
 static void part_count(void *self, gidx task)
 {
   const struct refit_state *f = self;

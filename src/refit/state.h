@@ -34,9 +34,10 @@ struct refit_task {
   int has_table;         /* 1: the frames are also held as files have them, in f32; only then are
                           * routes and max_cosine used */
   int routes;            /* a coder has the whole dictionary at the ends of sweeps */
-  idx max_cosine;        /* the largest K for which the decoder cosine is computed then */
+  idx max_cosine;        /* the largest K for which the ends of sweeps compute the decoder cosine */
   int shares;            /* frames and table are stored once per node (refit/frames.h) */
-  int shares_gram;       /* for joint updates: lists, and Gram rows in transit, are once per node */
+  int shares_gram;       /* for updates of all atoms at once: lists, and Gram rows in transit, are
+                          * once per node */
   int lends_sums;        /* for joint updates: rank 0 needs the whole sums (fit/update.h) */
   gidx beside;           /* bytes that the job holds besides the state, for the memory checks */
   float *x;              /* [n][p] array of the caller for own rows; NULL: the state allocates it */
@@ -68,11 +69,11 @@ struct refit_state {
   int names;                 /* 1: this rank adds its own atoms to the hash of all atoms: on rank 0,
                               * and on ranks that share frames with it */
   gidx *start;               /* [k + 1] where each atom's entries begin in entry */
-  gidx *entry;               /* [n s] of each atom by ascending own row: row s + position in the
+  gidx *entry;               /* [n * s] of each atom by ascending own row: row * s + position in the
                               * row; stale after resident_index() */
   idx *counts;               /* [size][k] rows of each atom on each rank */
-  idx *tallies;              /* [n_tallies][k] work space: the same for equal parts of the own
-                              * entries */
+  idx *tallies;              /* [n_tallies][k] work space: rows of each atom in each of n_tallies
+                              * parts of the own entries */
   int n_tallies;
   struct identity inputs;   /* of the state as it was loaded */
   struct identity contents; /* dictionary, supports and codes as files have them: set by

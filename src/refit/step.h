@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The steps of a batch of atoms, none of which share a row.
+ * The steps of a batch of atoms, no two of which share a row.
  *
  * Floor: refit. */
 #ifndef REFIT_STEP_H

@@ -19,7 +19,7 @@ struct sweep_end_options {
   struct resident *resident; /* lists the rows of each atom on the GPU; NULL: the host does */
   int reroute;               /* first route all rows again; 0: supports stay as they are */
   float *table;       /* [k][d][p] written: the frames as stored; a coder uses it from then on.  If
-                       * frames are shared it is the state's */
+                       * frames are shared, it is the table of the state */
   idx max_cosine;     /* largest K for which the decoder cosine is computed */
   struct stops stops; /* asked while rows are routed and coded; asked NULL: never stopped */
 };

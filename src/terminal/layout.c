@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dry allocations of the pass, with as many directions as every atom can have. */
+ * Dry allocations of the pass.  Every atom has the largest possible number of directions. */
 #include "terminal/layout.h"
 
 #include "base/num.h"

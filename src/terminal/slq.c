@@ -19,7 +19,7 @@
 
 enum { PROBES = 32, MAX_STEPS = 512, SEED = 1, STREAM_PROBE = 100 };
 /* An estimate has converged if the last doubling of its steps changes it by less than this number
- * of standard errors. */
+ * of standard errors, or if it took as many steps as S has rows. */
 #define MAX_MOVE 0.3
 
 struct slq_run {

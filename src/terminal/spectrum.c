@@ -166,8 +166,8 @@ static int duplicate_compare(const void *a, const void *b)
   return x->second - y->second;
 }
 
-/* The root mean square of the cosines of the principal angles between two frames: the square root
- * of the sum of squares of the d x d cosines of their vectors, divided by d. */
+/* The root mean square of the cosines of the principal angles between two frames.  It is sqrt(sum /
+ * d), where sum adds the squares of the d x d cosines of their vectors. */
 static real frames_cosine(const real *cosines, gidx stride, idx d)
 {
   real sum = 0;

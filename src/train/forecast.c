@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dry allocations only count bytes.  They come first in a training, and are all of its forecast. */
+ * Dry allocations only count bytes.  They come first in a training, and a forecast makes nothing
+ * else. */
 #include "train/forecast.h"
 
 #include <math.h>
@@ -140,8 +141,8 @@ static int memory_check(struct train *j)
   TRY(memory_count(j, j->device.kind, &m));
   gidx bytes = m.total - memory_program();
   CHECK(bytes <= present, ERR_MEMORY,
-        "training takes %.1f MB a rank, and %.1f MB are left: lower --atoms or --batch, or use "
-        "fewer ranks a machine",
+        "training takes %.1f MB per rank, and %.1f MB are left: lower --atoms or --batch, or use "
+        "fewer ranks per machine",
         1e-6 * (double)bytes, 1e-6 * (double)present);
   return OK;
 }

@@ -21,7 +21,7 @@ struct train_memory {
 struct train_forecast {
   gidx fitted, held;     /* numbers of fitted and of held-out rows */
   gidx steps, every;     /* number of steps; steps between two lines */
-  double scores;         /* multiply-adds of scores in all steps, of all ranks, about */
+  double scores;         /* approximate multiply-adds of scores in all steps, of all ranks */
   struct train_memory m; /* of rank 0, which takes the most */
 };
 

@@ -54,7 +54,7 @@ struct stepper {
   struct entry_rows live, dead;      /* entries of the codes, and of the auxiliary loss */
   struct buffer squares;             /* [batch][2] sums of squares of error and row */
   struct buffer idle, is_dead, used; /* [k] for struct train_idle_job (device/train.h) */
-  int any_dead;                      /* before this step */
+  int any_dead;                      /* 1: before this step some atom is dead */
   struct buffer begin;               /* [own atoms + 2] where the entries of an own atom begin in
                                       * row, code and slope */
   struct buffer row, code, slope;    /* [larger all_most of live and dead] entries of own atoms,
@@ -85,7 +85,7 @@ gidx stepper_message(const struct stepper *s);
 /* Start the steps from the state on the host. */
 int stepper_begin(struct stepper *s);
 
-/* Do step t - 1, counted from 0, on n rows of s->x, with this learning rate.  ERR_INPUT if the
+/* Do step number t, counted from 1, on n rows of s->x, with this learning rate.  ERR_INPUT if the
  * error is not finite.  Collective; the same status on every rank. */
 int stepper_run(struct stepper *s, idx n, real rate, gidx t);
 

@@ -103,8 +103,8 @@ static int unit_find(struct train *j)
   int alike = first == j->unit;
   return comm_agree(j->c, alike ? OK
                                 : status_fail(ERR_DEVICE, __FILE__, __LINE__,
-                                              "this rank's GPU adds products in %s otherwise than "
-                                              "that of rank 0: use GPUs of one kind, or "
+                                              "this rank's GPU adds products in %s in another way "
+                                              "than that of rank 0: use GPUs of one kind, or "
                                               "'--precision f32'",
                                               precision_name(precision)));
 }
@@ -118,12 +118,12 @@ static int start_take(struct train *j)
         "%016llx; resume with the same",
         j->task->rows->name, (unsigned long long)s->rows_hash, (unsigned long long)j->rows_hash);
   CHECK(s->held_out_hash == j->validation.hash, ERR_INPUT,
-        "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
-        "resume with the same",
+        "the earlier run was judged by other rows than this one: held_out_hash %016llx, not "
+        "%016llx; resume with the same",
         (unsigned long long)s->held_out_hash, (unsigned long long)j->validation.hash);
   CHECK(s->unit == j->unit, ERR_DEVICE,
-        "the earlier run was made by a GPU that adds products in %s otherwise: unit %016llx, not "
-        "%016llx; resume on the same kind",
+        "the GPU of the earlier run adds products in %s in another way: unit %016llx, not "
+        "%016llx; resume on a GPU of the same kind",
         precision_name(j->task->precision), (unsigned long long)s->unit,
         (unsigned long long)j->unit);
   for (int i = 0; i < TRAIN_ARRAYS; i++) {

@@ -24,7 +24,7 @@
 #include "model/split.h"
 #include "model/train.h"
 
-enum { TRAIN_HELD_MOST = 65536 }; /* largest number of rows held out of `rows`, about */
+enum { TRAIN_HELD_MOST = 65536 }; /* approximate largest number of rows held out of `rows` */
 
 struct train_task {
   const struct row_source *rows;
