@@ -23,7 +23,7 @@ struct attribute {
   float *atoms;        /* [k][p] */
   idx block;           /* queries of all ranks at a time */
   gidx *first, *count; /* [size] queries of each rank */
-  idx *pairs, *values; /* [size] pairs of each rank, and positions of their lists */
+  idx *pairs, *values; /* [size] numbers of pairs of each rank, and of places in their lists */
   gidx *sequence;      /* [block], on rank 0 */
   real *sum;           /* of all ranks, on rank 0 */
   gidx *row;

@@ -5,7 +5,7 @@
  *
  * A row is the output of attention for a query, all heads side by side.  Its score on an atom is a
  * sum of one contribution per head and position.  A source is a position and a head, with the
- * number position heads + head.  Lists of the largest contributions are struct top_rows of
+ * number position * heads + head.  Lists of the largest contributions are struct top_rows of
  * model/top.h, which has (row, atom) pairs as its atoms, and sources as its rows.  The larger
  * |contribution| comes first; of equal ones the lower position, then the lower head. */
 #ifndef MODEL_ATTRIBUTION_H
@@ -21,7 +21,8 @@ struct attributed_query {
   gidx from, end;     /* the positions that it sees */
 };
 
-/* The weight of a position in a head of a query: exp(score - lse), from its u. */
+/* The weight of a position in a head of a query, exp(attention score - lse), from its u and from m
+ * and l of the query in this head (N.27). */
 real attribution_weight(const struct attention_factors *factors, float u, float m, float l);
 
 /* Reference: add to a list the contributions to the score on an atom[heads][dv].  *sum <- their

@@ -35,8 +35,9 @@ struct resident {
 /* Prepare for sweeps of f in q directions.  The state's rows, supports and codes are in `rows` on
  * the coder's device.  `table` is the caller's array for the coder's dictionary.  is_on stays 0 in
  * four cases: several ranks divide the rows; the device is a CPU; the device does not take such
- * shapes; its memory is too small, which the log says.  ERR_MEMORY of the host.  Not collective;
- * resident_close() is safe on a zeroed struct, and must come before the coder is closed. */
+ * shapes; its memory is too small for `work`, which the log says.  ERR_MEMORY of the host, or of
+ * the GPU for `messages`.  Not collective; resident_close() is safe on a zeroed struct, and must
+ * come before the coder is closed. */
 int resident_open(struct resident *r, struct refit_state *f, struct sparse_coder *coder,
                   const struct coded *rows, float *table, idx q);
 void resident_close(struct resident *r);
@@ -47,9 +48,10 @@ void resident_close(struct resident *r);
 int resident_fits(const struct refit_state *f, const struct sparse_coder_shape *shape, gidx held,
                   idx q);
 
-/* Agree whether *alone, of comm_alone(c), is used: every rank has all rows, and takes its share of
- * codes and steps on its GPU.  Otherwise ranks divide the rows and take steps on CPUs.  If any rank
- * cannot, *alone is ended and becomes c, and failures of the attempt are dropped.  Collective. */
+/* Agree whether *alone, which comm_alone(c) made, is used.  If so, every rank has all rows, and
+ * takes its share of codes and steps on its GPU.  If any rank cannot, *alone is ended and becomes
+ * c, failures of the attempt are dropped, and ranks divide the rows and take steps on CPUs.
+ * Collective. */
 int resident_agree(struct comm *c, int can, struct comm **alone);
 
 /* refit_state_index() when steps are taken on the device, after the coder's supports changed.  The

@@ -39,8 +39,8 @@ struct header {
   uint16_t flags;
   uint32_t top;      /* most entries per row of the reply; 0: all */
   uint64_t deadline; /* request: ns after arrival, 0: none; reply: ns from arrival to reply */
-  /* Encode and mixer.  Reply: the step that had its last row.  Request for the mixer: the number
-   * that the client chose for the stream. */
+  /* Reply to encode or mixer: the number of the server's step that had the last row of the request.
+   * Request for the mixer: the number that the client chose for the stream. */
   uint64_t step;
   uint64_t bytes;    /* bytes after the header */
   uint64_t position; /* mixer: position of its first token in the stream */

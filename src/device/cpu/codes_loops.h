@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The hot loops of codes of one instruction set, as a table: Gram matrices, factors, substitution.
+ * The hot loops for the codes of rows, as a table for each instruction set: Gram matrices, factors,
+ * substitution.
  *
  * Floor: device.
  *
