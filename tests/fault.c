@@ -6,6 +6,7 @@
  *   memory, own-memory, own-all   an allocation fails: see fault_arm()
  *   own-thread, omp-thread   a thread of the program, or of OpenMP, is not started
  *   room   fallocate() fails
+ *   full   statvfs() says that 1 MB is free
  *   look, list, entry   lstat(), opendir() or readdir() fails
  *   lock   flock() fails, as on a file system without locks
  *   push   sync_file_range() fails
@@ -45,6 +46,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/types.h>
@@ -105,6 +107,7 @@ enum kind {
   PUSH,
   CLOSE,
   BACK,
+  FULL,
   KINDS,
   CHANGE
 };
@@ -116,7 +119,7 @@ static const char *const kinds[KINDS] = {
     "open",        "stop-init",   "term-init",    "stop-dup",    "stop-finalize", "stop-inside",
     "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose",
     "room",        "look",        "list",         "entry",       "lock",          "push",
-    "close",       "back"};
+    "close",       "back",        "full"};
 /* cut: to half of its length.  spoil: some bytes of the second half are overwritten.  forge: the
  * same, and its times are set back.  append: a byte more.  replace: an empty file is renamed to its
  * name. */
@@ -608,6 +611,15 @@ int fallocate(int file, int mode, off_t at, off_t size)
 int fallocate64(int file, int mode, off_t at, off_t size)
 {
   return fallocate(file, mode, at, size);
+}
+
+int statvfs(const char *path, struct statvfs *facts)
+{
+  static int (*next)(const char *, struct statvfs *);
+  if (!next) *(void **)&next = dlsym(RTLD_NEXT, "statvfs");
+  int failed = next(path, facts);
+  if (!failed && armed == FULL && fails(FULL)) facts->f_bavail = (1 << 20) / facts->f_frsize;
+  return failed;
 }
 
 int flock(int file, int how)

@@ -2,6 +2,8 @@
 """Claim: a fit that was stopped, or killed at any call for a file, and is resumed on another number
 of ranks gives the bytes of one run, for every update and by parts.  Rows, options and files of
 another fit are refused."""
+import hashlib
+import json
 import os
 import shutil
 import signal
@@ -237,6 +239,20 @@ def check_complete(place):
     return None
 
 
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).digest()
+
+
+# What run.json has only when a fit has ended.
+OF_THE_END = {"encode_s", "fingerprint", "metrics", "unseen_encoded"}
+
+
+def run_json(folder):
+    with open(os.path.join(folder, "run.json"), encoding="utf-8") as f:
+        return json.load(f)
+
+
 @claim("the encoding at the end is saved: no byte changes, and a kill loses what came after a save")
 def check_saved(place, words, ranks):
     out, often = place.at("often"), ["--save-seconds", 1e-9]
@@ -257,10 +273,23 @@ def check_saved(place, words, ranks):
     code, text = faulty(f"signal:{calls}", *words, of="supports.h5.*.tmp")
     with h5py.File(place.at(out, "supports.h5")) as f:
         ok(code == -signal.SIGKILL and f.attrs["kind"] == "part", f"exit {code} {text[-300:]}")
+    missing = set(run_json(place.at("plain"))) - set(run_json(out))
+    ok(missing <= OF_THE_END, f"run.json lacks {missing}")
     done = sagitta(*words, "--resume", ranks=ranks)
     ok(done.returncode == 0 and "resume  after 24576 of 26000 rows" in done.stderr,
        f"exit {done.returncode} {done.stderr[-600:]}")
     place.same("plain", "often", f"killed, resumed by {ranks} ranks")
+    whole = digest(place.at(out, "supports.h5"))
+    code, text = faulty("signal:60", *words, "--resume", of="supports.h5.*.tmp")
+    ok(code == -signal.SIGKILL and digest(place.at(out, "supports.h5")) == whole,
+       f"a complete fit was resumed and killed: exit {code} {text[-300:]}")
+    for n in range(1, 12):  # the n-th look at the disk is that before the encoding
+        shutil.rmtree(out)
+        code, text = faulty(f"full:{n}", *words, "--save-seconds", 300)
+        if code == 0 and "saves   none: the disk has no room" in text:
+            break
+    ok(n < 11, f"a full disk: exit {code} {text[-600:]}")
+    place.same("plain", "often", "without saves")
     return None
 
 

@@ -516,7 +516,7 @@ static int rows_encode(struct fit_job *j)
   struct run *run = j->run;
   struct comm *c = &run->comm;
   struct encode_files *f = &j->supports;
-  struct encode_saves saves = {.files = f, .publish = supports_end, .self = j};
+  struct encode_saves saves = {.files = f, .publish = supports_end, .self = j, .keeps_whole = 1};
   const struct row_source *rows = &j->rows.source;
   idx k = j->task.k, p = rows->p;
   char reason[128];
@@ -528,6 +528,8 @@ static int rows_encode(struct fit_job *j)
   TRY(encode_files_resume(f, run, &j->files.job.more[FIT_SUPPORTS], j->files.job.is_resumed, best));
   TRY(encode_grid_choose(&j->encode, c, reason, sizeof reason));
   f->job.save_seconds = j->o->save_seconds;
+  f->job.summary = j->files.job.summary;
+  f->job.of = j;
   TRY(job_begin(&f->job));
   TRY(encode_ranks_begin(f));
   encode_saves_begin(&saves);

@@ -269,7 +269,7 @@ static int supports_end(void *self)
 static int rows_encode(struct find_job *j)
 {
   struct encode_files *f = &j->supports;
-  struct encode_saves saves = {.files = f, .publish = supports_end, .self = j};
+  struct encode_saves saves = {.files = f, .publish = supports_end, .self = j, .keeps_whole = 1};
   const struct row_source *rows = &j->rows.source;
   idx k = j->encoder.k, p = rows->p;
   uint64_t name = content_hash(items_terms(j->atoms, k, p, 0), k, 1, p);
@@ -279,6 +279,8 @@ static int rows_encode(struct find_job *j)
   f->all = rows;
   TRY(encode_files_resume(f, j->run, &j->files.job.more[1], j->files.job.is_resumed, name));
   f->job.save_seconds = j->o->save_seconds;
+  f->job.summary = j->files.job.summary;
+  f->job.of = j;
   TRY(job_begin(&f->job));
   TRY(encode_ranks_begin(f));
   encode_saves_begin(&saves);

@@ -68,8 +68,8 @@ int launcher_check(int ranks, int has_mpi)
         sizes[alone].who, size_said(alone), sizes[alone].variable);
   CHECK(alone < 0, ERR_USAGE,
         "%s started %d processes (%s), and MPI knows of %d: each would do the whole job; start "
-        "them with the mpirun that sagitta was built with, or srun --mpi=pmix; if each is to be a "
-        "job of its own, start each with mpirun -n 1",
+        "them with the mpirun that sagitta was built with, or srun --mpi=pmix; for separate jobs "
+        "start each with mpirun -n 1",
         sizes[alone].who, size_said(alone), sizes[alone].variable, ranks);
   return OK;
 }

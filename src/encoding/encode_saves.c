@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "encoding/encode_ranks.h"
+#include "io/inputs.h"
 #include "job/checkpoint.h"
 #include "job/summary.h"
 
@@ -41,7 +43,9 @@ static void counts_join(struct encode_saves *s, struct encode_result *r)
 static int part_publish(void *self)
 {
   const struct encode_saves *s = self;
+  const struct job *job = &s->files->job;
   TRY(s->publish(s->self));
+  if (job->summary) TRY(job_summary(job));
   summary_write(s->files->job.run);
   return OK;
 }
@@ -69,11 +73,28 @@ double encode_saves_pause(double save_seconds, double took)
   return fmax(save_seconds, fmin(WORK * took, MOST * save_seconds));
 }
 
+/* May this rank ask for saves?  Rank 0 alone does. */
+static int may_save(const struct encode_saves *s)
+{
+  const struct encode_files *f = s->files;
+  const struct output_path *place = &f->job.place;
+  if (f->job.run->comm.rank || f->common.grows) return 1;
+  if (s->keeps_whole && input_is_there(place->file) &&
+      !part_is_left(place->file, part_kind.name, 0))
+    return 0;
+  struct supports_shape shape = encode_shape(f->task, f->n);
+  int has_room = output_has_room(place->file, 2 * supports_bytes(&shape));
+  if (!has_room)
+    log_info("saves   none: the disk has no room for a part of '%s' and the file that goes on",
+             place->shown);
+  return has_room;
+}
+
 void encode_saves_begin(struct encode_saves *s)
 {
   struct job *job = &s->files->job;
   s->files->task->stops = job_stops(job);
-  job->stops_to_save = job->save_seconds > 0;
+  job->stops_to_save = job->save_seconds > 0 && may_save(s);
   job_save_later(job);
 }
 

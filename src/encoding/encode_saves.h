@@ -4,7 +4,8 @@
  *
  * Floor: encoding.
  *
- * A save is a stop after which the same process goes on.  It leaves the same part or record as a
+ * A save is a stop after which the same process goes on.  The job's summary() is asked for its
+ * entries of run.json.  It leaves the same part or record as a
  * stop, with whole sum blocks (4,096 rows, N.0).  The rows that follow have the bits of a run that
  * was never stopped. */
 #ifndef ENCODING_ENCODE_SAVES_H
@@ -17,15 +18,17 @@ struct encode_saves {
   struct encode_files *files;
   int (*publish)(void *self); /* publish the result so far, a part or a record; rank 0 calls it */
   void *self;
-  int count; /* saves so far */
-  gidx rows; /* rows of all runs so far; the members below are of these runs, too */
+  int keeps_whole; /* 1: a whole result that is in place is kept until the new one is whole */
+  int count;       /* saves so far */
+  gidx rows;       /* rows of all runs so far; the members below are of these runs, too */
   struct phase phases[ENCODE_PHASES];
   struct device_counts counts;
   struct screen_counts filter;
 };
 
-/* Call this before the first encode_run().  The task of s->files can then be stopped; it is stopped
- * for saves if its job has save_seconds.  Not collective. */
+/* Call this before the first encode_run().  The task of s->files can then be stopped.  It is stopped
+ * for saves if its job has save_seconds, and the disk has room for a part and for the file that
+ * begins with it; otherwise the log says so.  Not collective. */
 void encode_saves_begin(struct encode_saves *s);
 /* Call this after each encode_run().  If the run ended only for a save, its result is published,
  * *more <- 1, and the task is for the rows that are left: run it again.  The last result has the

@@ -19,15 +19,33 @@
 #include "io/attributes.h"
 #include "io/verify.h"
 
+/* *available <- bytes that are free in a folder's file system.  Returns the system's error; 0:
+ * there is none. */
+static int space_look(const char *folder, double *available)
+{
+  struct statvfs facts = {0};
+  int step = watchdog_begin(ERR_IO, "looking at", folder);
+  int error = statvfs(folder, &facts) ? errno : 0;
+  watchdog_end(step);
+  *available = (double)facts.f_bavail * (double)facts.f_frsize;
+  return error;
+}
+
+int output_has_room(const char *path, gidx bytes)
+{
+  char folder[4096];
+  double available;
+  path_folder(path, folder);
+  return space_look(folder, &available) || available >= (double)bytes;
+}
+
 /* Check that the folder's file system has `bytes` bytes free.  With is_promised the check always
  * fails.  It is then called because the file system refused to reserve these bytes. */
 static int space_check(const char *folder, gidx bytes, int is_promised)
 {
-  struct statvfs facts;
-  int step = watchdog_begin(ERR_IO, "looking at", folder), failed = statvfs(folder, &facts);
-  watchdog_end(step);
-  CHECK(!failed, ERR_CREATE, "cannot use folder '%s': %s", folder, strerror(errno));
-  double available = (double)facts.f_bavail * (double)facts.f_frsize;
+  double available;
+  int error = space_look(folder, &available);
+  CHECK(!error, ERR_CREATE, "cannot use folder '%s': %s", folder, strerror(error));
   CHECK(available >= (double)bytes && !is_promised, ERR_CREATE,
         "folder '%s' has %.3g bytes free, the result needs %.3g", folder, available, (double)bytes);
   return OK;

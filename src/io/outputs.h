@@ -47,6 +47,8 @@ int result_keep(struct result_file *r, const char *end);
  * open input was not compared among ranks, or was read after its last check for changes
  * (input_file.h). */
 int result_publish(struct result_file *r, const struct run_fact *facts, int n_facts);
+/* Does the file system of a file have `bytes` bytes free?  1 if it cannot be asked. */
+int output_has_room(const char *path, gidx bytes);
 /* After a failure of the run: remove its unpublished files, except its log (temporary.h). */
 void result_discard(void);
 
