@@ -10,8 +10,8 @@ topk  Gao et al. 2024 (arXiv 2406.04093): a row has its s largest latents, and n
       subtracted from rows.  Adam with linear warm-up and decay.  In an auxiliary loss dead latents
       describe the residual.
 batchtopk   Bussmann et al. 2024 (arXiv 2412.06410): a batch has its largest scores, --top-s per row
-            on average.  An unseen row has the scores above a threshold, which is a running mean.
-            Otherwise as topk.
+            on average.  An unseen row has the scores above a threshold: the running mean of the
+            least score that each batch has chosen.  Otherwise as topk.
 matryoshka  Bussmann et al. 2025 (arXiv 2503.17547): as batchtopk; but for each width w of --nested
             the first w atoms alone must also describe the rows.
 mp    matching pursuit (arXiv 2506.03093): s steps.  Each step takes the atom with the largest
@@ -98,7 +98,7 @@ def share_of(step, steps, warm_up, decay):
 
 
 class Clock:
-    """Seconds since the clock was made.  `out` sums the seconds that leave_out() has taken."""
+    """A clock.  `begun` is when it was made; `out` sums the seconds that leave_out() has taken."""
 
     def __init__(self, torch, device):
         self.wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
@@ -150,7 +150,8 @@ def train(torch, kind, name, fitted, unseen, o):
     fitted, unseen = fitted / scale, unseen / scale
     peer = kind(torch, fitted, o)
     fused = dict(fused=True) if o.device.startswith("cuda") else {}
-    lr = o.lr or 0.128 / math.sqrt(o.atoms)  # best for 256 atoms; the root as in Gao et al.
+    # 0.008 was best for 256 atoms; the rate falls with the root of their number, as in Gao et al.
+    lr = o.lr or 0.128 / math.sqrt(o.atoms)
     optimizer = torch.optim.Adam(peer.parameters(), lr=lr, betas=(0.9, 0.999), eps=1e-8, **fused)
     steps_each = math.ceil(len(fitted) / o.batch)
     rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: share_of(
@@ -172,7 +173,7 @@ def train(torch, kind, name, fitted, unseen, o):
 
 
 def nested_of(o):
-    """The numbers of first atoms that must describe rows on their own."""
+    """The widths w of --nested: the first w atoms must describe rows on their own."""
     if o.peer != "matryoshka":
         return [o.atoms]
     widths = [int(w) for w in o.nested.split(",")] if o.nested else [o.atoms // 32, o.atoms // 8,

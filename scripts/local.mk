@@ -56,8 +56,8 @@ FORCE:
 dist-hook:
 	sed -n 's/.*REVISION "\(.*\)"/\1/p' src/cli/revision.h > $(distdir)/.revision
 
-# Man pages come from --help; configure has command_pages from src/cli/commands.def.  An archive carries them for machines without help2man; a checkout on
-# such a machine does without.
+# Man pages come from --help; configure has command_pages from src/cli/commands.def.  A release
+# archive has the pages, for machines without help2man.  A checkout on such a machine makes none.
 man_pages = doc/man/sagitta.1 $(command_pages) $(bench_pages)
 bench_pages = doc/man/sagitta-bench.1 doc/man/sagitta-bench-route.1 \
   doc/man/sagitta-bench-solve.1 doc/man/sagitta-bench-terminal.1 \

@@ -103,7 +103,7 @@ class Pursuit(Peer):
 
 class BatchTopK(TopK):
     """A batch has its largest scores, --top-s per row on average.  An unseen row has the scores
-    above a threshold, which is a running mean."""
+    above a threshold: the running mean of the least score that each batch has chosen."""
 
     def __init__(self, torch, rows, o):
         super().__init__(torch, rows, o)

@@ -100,7 +100,7 @@ def backward_error(s, t, b):
 
 
 def moved(random, steps):
-    """The steps, each changed by 1e-12 of itself."""
+    """The steps, each with a relative change of 1e-12."""
     return steps * (1 + 1e-12 * random.choice((-1, 1), steps.shape))
 
 

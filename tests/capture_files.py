@@ -22,8 +22,8 @@ def wide(x):
 
 
 def capture_write(path, arrays, **facts):
-    """Write a capture.  arrays: by name, those of a pool as kv/k and so on.  It is causal unless
-    facts say otherwise."""
+    """Write a capture.  arrays: {name: array}; names in a pool are kv/k and so on.  facts: its
+    attributes; the capture is causal unless they say otherwise."""
     with h5py.File(path, "w") as f:
         for name, values in arrays.items():
             f[name] = values

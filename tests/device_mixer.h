@@ -78,7 +78,7 @@ static int mixer_call(struct device *dev, struct delta_data *d, int unfused, gid
   return status;
 }
 
-/* A call.  Slots that no sequence reads hold NaN before it. */
+/* A call.  Before the call, slots that no sequence reads hold NaN. */
 struct mixer_case {
   struct gated_delta m;
   idx first, count, n; /* first head; number of heads, 0: all; number of sequences */

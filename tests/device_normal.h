@@ -146,8 +146,8 @@ static const real *own_of(const struct normal_problem *c, const struct normal_si
   return all + a * c->z.p + on->begin;
 }
 
-/* The index in the whole Gram matrix of entry i of the buffer.  After this rank's rows, which are
- * the first of the buffer, it is i itself. */
+/* The index in the whole Gram matrix of entry i of the buffer.  The buffer begins with this rank's
+ * rows.  For entries after these rows the index is i itself. */
 static gidx gram_place(const struct normal_side *on, gidx k, gidx i)
 {
   int is_own = i / k < on->own.count;
@@ -223,7 +223,7 @@ static int columns_same(const struct normal_problem *c, const struct normal_side
   return 1;
 }
 
-/* Are this rank's rows, the first of the buffer, those of the reference, and is the rest of the
+/* The buffer begins with this rank's rows.  Are they those of the reference, and is the rest of the
  * buffer unchanged? */
 static int gram_same(const struct normal_problem *c, const struct normal_side *on)
 {
@@ -338,7 +338,8 @@ static int energies_check(const struct normal_problem *c, struct normal_side *on
   return OK;
 }
 
-/* Clear some atoms: their rows and columns of the sums become +0, and nothing else changes. */
+/* Clear some atoms: their rows and columns of the Gram matrix, and their rows of the target, become
+ * +0, and nothing else changes. */
 static int forget_check(const struct normal_problem *c, struct normal_side *on)
 {
   gidx k = c->z.k, columns = on->end - on->begin;
@@ -364,8 +365,8 @@ static int forget_check(const struct normal_problem *c, struct normal_side *on)
   return OK;
 }
 
-/* The rows of the Gram matrix that part i has.  If the number of parts is odd, they are contiguous.
- * If it is even, they are every parts-th block of NORMAL_BLOCK rows. */
+/* The rows of the Gram matrix that part i has.  If the number of parts is odd, these rows are
+ * contiguous.  If it is even, they are the blocks i, i + parts, ... of NORMAL_BLOCK rows each. */
 static struct normal_own own_rows(const struct normal_shape *z, int i)
 {
   struct normal_own own = {(idx)((gidx)z->k * i / z->parts), 0, NORMAL_BLOCK};

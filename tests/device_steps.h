@@ -302,7 +302,8 @@ static int steps_bring(const struct steps_problem *c, struct device *dev, struct
   return device_put(dev, &on->codes, 0, entries * z.d * (gidx)sizeof(float));
 }
 
-/* set <- the marks of all atoms that share a row with atom a, by a plain walk over its rows. */
+/* set <- the marks of all atoms in the rows of atom a, by a plain walk over these rows.  Marks that
+ * are too large for the set are left out. */
 static void met_answer(const struct steps_problem *c, idx a, const struct steps_conflicts *look,
                        uint64_t *set)
 {

@@ -40,7 +40,7 @@ struct batch_problem {
   int kind;
   idx n, k, aux; /* aux: the most codes of dead atoms per row; 0: no atom is dead */
   gidx most;     /* the most codes of the batch */
-  /* Scores are raised by codes (N.51), taken by the sizes of rows (N.49), or both. */
+  /* Scores are raised by codes (N.51), taken relative to the sizes of rows (N.49), or both. */
   enum { RAISE_NONE, RAISE_CODES, RAISE_SIZES, RAISE_BOTH } raise;
   float *rows, *encoder, *bias;  /* [n][k], [k][k], [k] */
   float *scores;                 /* [n][k] scores of the rows, raised as `raise` says */
@@ -131,8 +131,7 @@ static void entries_put(struct triad_side *s, const struct train_entries *host, 
   on->value = side_put(s, host->value, (room + 1) * (gidx)sizeof *host->value);
 }
 
-/* Raise the scores of a part on the device: by its codes, relative to the sizes of rows, or by
- * both. */
+/* Change the scores of a part on the device as `raise` of its problem says. */
 static int part_raise(struct batch_part *p, struct device *dev)
 {
   const struct train_entries *e = &p->of->codes_of;
@@ -327,7 +326,10 @@ static void blocks_check(struct device *dev, idx n, idx k, const char *widths)
   arena_free(&arena);
 }
 
-/* Arrays of the errors of several widths: those of plain loops, and those of the device (got). */
+/* Errors of nested widths (N.47).  z[n][blocks][p] begins with the contribution of each block of
+ * atoms to each row.  It becomes the error of each width, and then for each block the sum of the
+ * errors of the widths that contain the block.  one[n][p]: these sums of a single block.  got and
+ * got_...: the same arrays of the device. */
 struct widths_case {
   gidx n;
   idx p;
@@ -357,8 +359,7 @@ static int widths_make(struct widths_case *w)
   return OK;
 }
 
-/* Compute by plain loops: the errors of all widths, their squares, the suffix sums that move a
- * block, and the part of one block. */
+/* Compute z, squares, left and one by plain loops; `one` is copied from the sums of `block`. */
 static void widths_want(struct widths_case *w, int block)
 {
   for (gidx i = 0; i < w->n; i++) {
@@ -463,8 +464,8 @@ static void check_offset(struct device *dev)
 /* Every operation, on 1, 3, .. how->threads threads. */
 static void check_train_operations(const struct how *how)
 {
-  claim_begin("on %s: operations on whole batches, nested widths and a bias before have the bits "
-              "of plain loops",
+  claim_begin("on %s: operations on whole batches, nested widths and a bias before the encoder "
+              "have the bits of plain loops",
               how->kind);
   for (int threads = 1; threads <= how->threads; threads += 2) {
     struct device dev = {0};

@@ -157,7 +157,7 @@ static void check_teams(struct device *dev, const struct how *how)
   struct triad_case few, all;
   idx m = is_small() ? 48 : 1040; /* 1040 rows are more than a chunk */
   if (strcmp(how->kind, "cuda") != 0) return;
-  claim_begin("%s, %s: gradients that are shared out have the reference's bits", how->kind,
+  claim_begin("%s, %s: gradients that teams of blocks share have the reference's bits", how->kind,
               how->variant);
   triad_case_make(&few, (struct triad_shape){m, K, FEW}, VALUES_NORMAL);
   struct triad_gradient g = triad_gradient_of(&few, few.wanted);
@@ -256,7 +256,7 @@ static void sparse_make(struct triad_case *c, struct sparse_case *s)
       }
 }
 
-/* Each product that is computed for an entry equals that of the dense way back. */
+/* LIST_DOTS computes the entries of the dense back product that are listed, with the same bits. */
 static void dots_check(struct triad_case *c, const struct sparse_case *s, struct device *dev,
                        const struct how *how)
 {
@@ -299,7 +299,7 @@ static void check_sparse(struct device *dev, const struct how *how)
 {
   static const struct triad_shape shapes[] = {{1, 1, 1}, {5, 33, 1}, {40, 20, 77}, {2500, 12, 35}};
   struct triad_case c;
-  claim_begin("%s, %s: leaving out what is 0 changes no bit", how->kind, how->variant);
+  claim_begin("%s, %s: sparse operations give the bits of dense ones", how->kind, how->variant);
   for (int i = 0; i < LENGTH(shapes); i++) {
     triad_case_make(&c, shapes[i], VALUES_NORMAL);
     sparse_check(&c, dev, how);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Checks of the codes of rows on their active atoms on any device against the plain loops, for a
- * batch and with thresholds.  Cases have ties, equal atoms, rows of zeros, and rows with more atoms
- * than a row may have. */
+ * batch and with thresholds.  Cases have ties, equal atoms, rows of zeros, and more atoms than
+ * columns. */
 #ifndef TESTS_FIND_CODES_CASES_H
 #define TESTS_FIND_CODES_CASES_H
 
@@ -18,7 +18,7 @@
 struct shape {
   idx n, k, p;
   real l0, rho;
-  int looks, kind; /* kind 0: random; 1: few values, so that scores are equal; 2: one row is huge */
+  int looks, kind; /* kind 0: random; 1: few values, so that scores are equal; 2: row 0 times 100 */
   int relative;
 };
 

@@ -66,7 +66,7 @@ struct kept {
   real described[MOST_P], mean[MOST_P];
   struct find_line lines[MOST_LINES];
   gidx stop_at, looks; /* stop at this look, -1: never; looks so far */
-  int asks, ends;      /* 1: this rank stops the run; points of reason FIND_END */
+  int asks, ends;      /* 1: this rank stops the run; number of points with reason FIND_END */
 };
 
 static idx columns; /* of the rows of the current shape */
@@ -112,7 +112,7 @@ struct plain {
   const struct made *made;
   struct shuffle shuffle;
   idx n, k, p;
-  float *y, *left, *codes; /* [batch][p], and [batch][k] */
+  float *y, *left, *codes; /* y, left: [batch][p]; codes: [batch][k] */
   float atoms[MOST_K * MOST_P], means[MOST_K], offset[MOST_P];
   gidx firing[MOST_K], replaced;
   real code_sums[MOST_K], square, mean[MOST_P], *weights;
@@ -289,8 +289,8 @@ static void plain_replace(struct plain *q, gidx update)
 }
 
 /* Keep plan.k of the grown atoms, which are in descending order of their frequency.  An atom that
- * is useless, or near to an atom before it, is kept only if there are not enough others.  The mean
- * contribution of the atoms that go is added to the offset. */
+ * is useless, or near to an earlier atom that is neither, is kept only if there are not enough
+ * others.  The mean contribution of the atoms that are dropped is added to the offset. */
 static void plain_keep(struct plain *q)
 {
   unsigned char near[MOST_K] = {0}, take[MOST_K] = {0};

@@ -15,11 +15,11 @@
 
 enum { N = 4 * ROW_BLOCK + 77, P = 11, S = 3 };
 
-/* A made-up fit.  A row is the sum of its atoms times codes, plus noise.  The stored codes differ a
- * little from these codes; with noise those of some atoms are nearly 0. */
+/* A made-up fit.  A row is the sum of its atoms times codes, plus noise.  With noise the stored
+ * codes differ a little from these codes, and the stored codes of some atoms are nearly 0. */
 struct made {
   idx k, d;
-  real rho, noise; /* noise of rows, and of codes; 0: an exact fit */
+  real rho, noise; /* noise: of rows and of codes; 0: an exact fit */
   float *x, *frames, *codes, *score;
   idx *atoms;
 };

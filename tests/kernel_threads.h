@@ -66,7 +66,7 @@ struct fibre {
   void *tsan;
   int is_done;
   dim id;
-  long long word; /* that other threads of its warp may read */
+  long long word; /* a value that other threads of the warp may read */
   copy copies[MAX_COPIES];
   int n_copies, groups; /* copies that have begun; groups that were committed */
 };
@@ -106,7 +106,7 @@ UNSEEN_BY_TSAN static int living(int first, int end)
   return n;
 }
 
-/* Wait until `count` threads have come.  0: until all threads of first .. end - 1 have come that
+/* Wait until `count` threads have come.  count = 0: wait for all threads of first .. end - 1 that
  * have not ended.  orders: 1 if the barrier orders memory. */
 UNSEEN_BY_TSAN static void barrier_wait(barrier *b, int count, int first, int end, int orders)
 {

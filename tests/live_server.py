@@ -20,8 +20,8 @@ sys.path.insert(0, os.path.join(SOURCE, "scripts", "python"))
 
 
 def need_zmq():
-    """The package with the client.  If pyzmq is missing, or the program has no ZeroMQ, all tests
-    are skipped."""
+    """Import the module with the client.  If pyzmq is missing, or the program has no ZeroMQ, all
+    tests are skipped."""
     try:
         import zmq  # noqa: F401, the client wants it
     except ImportError:
@@ -113,7 +113,7 @@ def other_replies(asked, case):
 
 
 def raw_connect(path):
-    """Open the socket at a path.  Raises if this process may not."""
+    """Connect to the socket at a path.  Raises if this process is not allowed to."""
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(path)
 
@@ -123,7 +123,7 @@ CONNECT = "import os, sys, live_server\nos.setuid(int(sys.argv[2]))\n" \
 
 
 def connects(path, user):
-    """Can a user open the socket, and what is the error?"""
+    """Can a user connect to the socket?  If not, what is the error?"""
     done = subprocess.run([sys.executable, "-c", CONNECT, path, str(user)], text=True,
                           capture_output=True, cwd=os.path.dirname(os.path.abspath(__file__)))
     return done.returncode == 0, done.stderr

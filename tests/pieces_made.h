@@ -55,7 +55,7 @@ static int positions_read(void *self, gidx sequence, gidx first, idx count, floa
   return OK;
 }
 
-/* All cells together are too many to be held, so they must not be read. */
+/* All cells together do not fit into memory, so nothing may call this. */
 static int cells_read(void *self, gidx first, gidx count, void *k, void *v)
 {
   (void)self, (void)first, (void)k, (void)v;
@@ -199,8 +199,8 @@ static int fake_attribute(struct attend *w, const struct attribute_job *job)
   return OK;
 }
 
-/* The memory of a device with room for `shards` shards of keys and values, which get a part of
- * it. */
+/* The memory of a device with room for `shards` shards of keys and values, which may take a quarter
+ * of it. */
 static gidx memory_of(const struct attention *a, gidx shards)
 {
   return 4 * shards * ATTENTION_SHARD * a->kv_heads * (a->d + a->dv) * (gidx)sizeof(float);

@@ -197,7 +197,7 @@ class Life:
         self.joins = self.draw.random() < 0.5
         self.setting = self.draw.choice(sorted(SETTINGS))
         self.result = f"{self.out}/{'supports' if self.joins else 'x'}.h5"
-        self.rows = None  # its own copy of the rows
+        self.rows = None  # this life's own copy of the rows
         at = sorted(self.draw.sample(range(1, N // BLOCK + 1), self.draw.randrange(1, 5)))
         self.cut = [0, *(BLOCK * i for i in at), N]
         self.ranks = -1

@@ -161,8 +161,8 @@ def launch(ranks):
 def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
     """Run the program, under mpirun if ranks > 0.  Returns the completed process.
 
-    mpirun 4.1 sleeps for two seconds between two signals to a rank that is gone.  Several ranks may
-    need them."""
+    mpirun 4.1 sleeps for two seconds between two signals to a rank that is gone.  With one rank the
+    sleep is turned off.  With several it stays, so that living ranks have time to end."""
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if ranks == 1:
         environment["OMPI_MCA_odls_base_sigkill_timeout"] = "0"

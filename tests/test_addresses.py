@@ -40,7 +40,7 @@ def addresses(rows, sizes, base):
 
 
 def chunks_check(path):
-    """The place of the first chunk, or None if HDF5 stores the places of chunks otherwise."""
+    """Check the places of all chunks.  Returns the place of the first one."""
     with h5py.File(path) as f:
         n, arrays = int(f["supports"].attrs["shape"][0]), arrays_of(f)
         base = f["supports/indices"].id.get_chunk_info(0).byte_offset
@@ -72,7 +72,7 @@ def encode(folder, name, *words, ranks=None):
     return path
 
 
-@claim("chunks of any shape are where it says, in a result and in a part")
+@claim("the chunks of any shape are where slabs.h puts them, in a result and in a part")
 def check_shapes(folder):
     atoms = ("--dictionary", f"{folder}/dictionary.h5")
     for s in (1, 5, 24) if FULL else (5, 24):

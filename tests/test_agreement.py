@@ -110,7 +110,7 @@ def check_stdin(folder):
        f"its faults are said once: exit {code} {text[-200:]}")
 
 
-@claim("ranks that were told other things are refused")
+@claim("ranks with different options are refused")
 def check_told(folder):
     deck = f"{folder}/a.in"
     for name in (deck, f"{folder}/b.in"):
@@ -132,7 +132,7 @@ def check_told(folder):
     ok(code == 0, f"threads may differ: exit {code} {text[-200:]}")
 
 
-@claim("ranks that see another file under a name are refused by every command")
+@claim("every command refuses ranks that see different files under one name")
 def check_seen(folder):
     out = f"{folder}/seen"
     for command, (words, inputs) in COMMANDS.items():
@@ -150,7 +150,7 @@ def check_seen(folder):
     ok(code == 0, f"copies with their times are equal: exit {code} {text[-300:]}")
 
 
-@claim("each thing that marks a file is compared")
+@claim("every property that identifies a file is compared")
 def check_marks(folder):
     words = [*COMMANDS["encode"][0], "--output", f"{folder}/marks"]
     path = f"{folder}/x1/rows.h5"

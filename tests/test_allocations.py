@@ -206,8 +206,8 @@ class Case:
         return where
 
     def states_add(self):
-        """Add the states that fit publishes during the run: the start, the sweeps, and last what it
-        adds to them."""
+        """Add the states that fit publishes during the run: the start, each sweep, and the last
+        sweep before detectors and other seeds are added."""
         words = " ".join(self.words[:-3])
         for bare in {words, words.replace(" --detectors", "").replace(" --seeds 2", "")}:
             for line in {bare.replace("sweeps 1", "sweeps 0"), bare} - {words}:
@@ -278,7 +278,7 @@ def check(case, seen, pool):
     with claim(f"{case.name}: each allocation fails once"):
         case.prepare()
         seen = set() if FULL else seen
-        # threads may give the same number twice
+        # two threads may have given allocations the same number
         numbers = sorted({int(n) for n, near, way in case.ways if EVERY or not (
             (way if FULL else near) in seen or seen.add(way if FULL else near))})
         ok(len(case.ways) > 3, f"{len(case.ways)} allocations")

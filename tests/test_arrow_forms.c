@@ -9,7 +9,8 @@
 #include "device/cuda/arrow_size.h"
 #include "tap.h"
 
-/* Bytes of shared memory: the most of a block; of a multiprocessor; reserved for each block. */
+/* Bytes of shared memory: the most that a block may use; those of a multiprocessor; those that are
+ * reserved for each block. */
 enum { BLOCK_MOST = 227 << 10, ALL = 228 << 10, RESERVED = 1 << 10 };
 
 static struct cuda_state state;
@@ -62,9 +63,9 @@ static void check_choices(void)
   claim_end();
 }
 
-/* Forms that hold factors are those of arrow_resident(), and only on architecture 9.0.  Of their
- * blocks arrow_resident_blocks() fit on a multiprocessor.  Of blocks of arrow_is_tiny()
- * ARROW_TINY_BLOCKS fit, and of all other blocks two. */
+/* Forms that hold factors are those of arrow_resident(), and only on architecture 9.0.  A
+ * multiprocessor has room for arrow_resident_blocks() of their blocks, for ARROW_TINY_BLOCKS blocks
+ * if arrow_is_tiny(), and for two blocks of any other form. */
 static void check_room(void)
 {
   static const gidx rows[] = {1, 64, 127, 200, 256, 257, 500, 512, 1000, 1024, 2000, 2048, 5000};

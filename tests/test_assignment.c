@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: an assignment has the largest sum, and of several with this sum it is the first; trying
- * all of them shows it.  The fast solver gives the pairs of the reference, on any number of threads
- * (N.22a).
+ * Claim: an assignment has the largest sum, and of several with this sum it is the first, as a
+ * search through all assignments finds.  The fast solver gives the pairs of the reference, on any
+ * number of threads (N.22a).
  * RUN: np=1 */
 #include "model/assignment.h"
 
@@ -75,7 +75,7 @@ static void check_all_tried(void)
 {
   float scores[FEW * FEW];
   idx wanted[FEW], found[FEW], fast[FEW];
-  claim_begin("sums are the largest, and pairs the first of those, as trying all of them finds");
+  claim_begin("sums are the largest, and pairs the first with this sum, as a full search finds");
   for (int round = 0; round < 4000; round++) {
     idx k = 1 + draw_below(is_full() ? FEW : FEW - 1);
     idx l = 1 + draw_below(is_full() ? FEW : FEW - 1);
@@ -151,7 +151,8 @@ static void check_ends(void)
 {
   float scores[4] = {1, 2, 3, NAN};
   idx match[2] = {7, 7};
-  claim_begin("an empty side has no pairs, and what is no number is refused with its place");
+  claim_begin(
+      "an empty side has no pairs, and a score that is no number is refused with its place");
   ok(assignment_solve(2, 0, scores, 1, match) == OK && match[0] == -1 && match[1] == -1, "empty");
   ok(assignment_solve(0, 2, scores, 1, match) == OK, "no rows");
   ok(assignment_solve(2, 2, scores, 1, match) == ERR_INPUT &&

@@ -154,7 +154,7 @@ int main(void)
     }
   }
   claim_end();
-  claim_begin("the first atom at fault");
+  claim_begin("the first wrong atom is named");
   d = 1;
   atoms_fill();
   faults_check(512, 513);

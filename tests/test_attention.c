@@ -72,7 +72,7 @@ static void near_check(const struct sequence *s, double tolerance)
 
 static void shapes_check(void)
 {
-  claim_begin("softmax attention in f64 is near, for all shapes");
+  claim_begin("results are near to softmax attention in f64, for all shapes");
   for (int w = 0; w < LENGTH(widths); w++)
     for (int q = 0; q < LENGTH(lengths); q++)
       for (int k = 0; k < LENGTH(lengths); k++)
@@ -142,7 +142,7 @@ static void mask_check(struct attention a, gidx n_q, gidx n_kv, const char *cons
 
 static void masks_check(void)
 {
-  claim_begin("masks, exactly");
+  claim_begin("masks are exact");
   mask_check((struct attention){.causal = 1}, 2, 5, (const char *const[]){"xxxx.", "xxxxx"});
   mask_check((struct attention){.causal = 1}, 5, 2,
              (const char *const[]){"..", "..", "..", "x.", "xx"});

@@ -180,7 +180,8 @@ def check_values(p):
     ok(len(whole) > 500 and np.abs(sums - whole).max() < 1e-6, "short lists have everything")
 
 
-@claim("sums are the routed scores and the mean's share; later rounds explain the row itself")
+@claim("sums are the routed scores plus the mean's share; in later rounds they explain the row "
+       "itself")
 def check_scores(p):
     path = capture(p.at("c.h5"))
     need(sagitta("harvest", "--capture", path, "--output", p.at("rows.h5"), "--force"), "harvest")
@@ -219,7 +220,7 @@ def check_scores(p):
     ok((score == 0).any() and facts["error"] < 1e-6, f"positive parts: {facts}")
 
 
-@claim("equal contributions stand by position, then by head")
+@claim("equal contributions are ordered by position, then by head")
 def check_ties(p):
     n = 9
     k, v = np.zeros((n, H_KV, D), "f4"), np.ones((n, H_KV, DV), "f4")
@@ -268,7 +269,7 @@ def check_partition(p):
             same(one, paged, f"blocks of {size}")
 
 
-@claim("a GPU gives the same bytes, and without one a sentence says so")
+@claim("a GPU gives the same bytes; without a GPU the message says so")
 def check_gpu(p):
     path = capture(p.at("c.h5"))
     codes = p.encode(path, "codes")
@@ -337,7 +338,8 @@ def csr_write(path, lengths, k=K, seed=2):
     return path
 
 
-@claim("rows of any length, one row, rows that see nothing, and no entry at all")
+@claim("rows with any number of atoms, a single row, rows that see no position, and no entry at "
+       "all")
 def check_shapes(p):
     path = capture(p.at("c.h5"))
     lengths = RANDOM.integers(0, 6, len(Q))
@@ -547,7 +549,7 @@ def check_fit(p):
     ok(found.facts["compared"] == len(Q) and (found.mean != 0).any(), f"{found.facts}")
 
 
-@claim("what does not belong together is refused, with what to give")
+@claim("inputs that do not belong together are refused, and the message says what to give")
 def check_refused(p):
     path = capture(p.at("c.h5"))
     codes = p.encode(path, "codes")
@@ -587,7 +589,7 @@ def check_refused(p):
     ok(not os.path.exists(p.at("no.h5")), "nothing is published")
 
 
-@claim("verify looks at ranges and order, the hashes being right")
+@claim("verify checks ranges and order even if the hashes are right")
 def check_verify(p):
     path = capture(p.at("c.h5"))
     good = p.attribute(path, p.encode(path, "codes"), "good.h5")

@@ -180,7 +180,7 @@ def supports_file(path, shape, density=None):
     return path
 
 
-@claim("sizes that nothing stored backs are refused before memory is taken for them")
+@claim("sizes that are larger than the stored data are refused before memory is allocated for them")
 def check_sizes(f):
     path = f.at("supports.h5")
     for shape, density, code, words in (
@@ -209,7 +209,7 @@ def harmless(*words, code=0):
     return done
 
 
-@claim("names and texts of files do not command the terminal")
+@claim("names and texts of files cannot control the terminal")
 def check_escapes(f):
     evil = "evil\x1b[31m\x9b1m\u202e\r\x7f"
     path, other = f.at(f"{evil}.h5"), f.at(f"{evil}2.h5")
@@ -236,7 +236,7 @@ def check_escapes(f):
     refused(f, "a value of two lines", 2, ["lines"], options=["--output", f.at("a\nforce = yes")])
 
 
-@claim("a name is refused, or used.in can say it")
+@claim("a name is refused if used.in cannot contain it")
 def check_names(f):
     for name, code in ((b"bell\x07", 2), (b"escape\x1b[1m", 2), (b"delete\x7f", 2),
                        (b"stray\x80", 2), (b"latin\xe9t\xe9", 0), (b"\xff", 0),
@@ -258,7 +258,8 @@ def check_names(f):
         os.remove(path)
 
 
-@claim("stacks that cannot be are refused; a library's exit is no answer")
+@claim("too small stacks and impossible stack sizes are refused, and a library that ends the "
+       "program is reported")
 def check_stacks(f):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers want more than what is limited here")
@@ -286,7 +287,7 @@ def check_stacks(f):
            f"{ranks} ranks, ulimit {limit}, {more}: exit {done.returncode} {done.stderr[-150:]}")
 
 
-@claim("a limit of the stack that may be raised is raised for threads too: one of fit's writes")
+@claim("a stack limit that may be raised is raised for threads too, such as fit's writer")
 def check_threads_stack(f):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers want more than what is limited here")

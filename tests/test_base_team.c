@@ -158,14 +158,14 @@ int main(void)
   claim_begin("each task once, several loops at a time");
   for (int i = 0; i < (int)(sizeof spares / sizeof *spares); i++) callers_test(spares[i]);
   claim_end();
-  claim_begin("as many threads as are spare, and as there are tasks");
+  claim_begin("all spare threads are used, but no more than there are tasks");
   most_test(1, 20, 1);
   most_test(4, 40, 4);
   most_test(16, 5, 5);
   most_test(3, 60, 3);
   most_test(3, 0, 0);
   claim_end();
-  claim_begin("a loop that was begun goes on behind its caller");
+  claim_begin("a loop that was begun runs while its caller continues");
   begin_test(1, 20);
   begin_test(2, 1);
   begin_test(4, 60);

@@ -33,7 +33,7 @@ again() # CODE RESTARTS TEMPLATE ARGUMENTS...
 }
 
 for template in job.sbatch encode_array.sbatch encode_gpu.sbatch; do
-  claim_begin "$template: who is run again"
+  claim_begin "$template: which jobs are run again"
   again 75 3 $template; claim_check $? 'a job that was stopped'
   again 75 30 $template; claim_check $? 'however often'
   again 76 0 $template; claim_check $? 'a job that lost a rank'

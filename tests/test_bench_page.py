@@ -27,7 +27,7 @@ def fields():
         return [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
 
 
-@claim("both pages are what is made of doc/bench.tsv")
+@claim("both pages are those that are made from doc/bench.tsv")
 def check_fresh():
     done = bench_page(SOURCE, "--check")
     ok(done.returncode == 0, done.stderr)
@@ -76,7 +76,7 @@ def check_edited():
             ok(bench_page(root, "--check").returncode == 0, "made again it is right")
 
 
-@claim("a lane is measured anew from its command, and the later line is the one that counts")
+@claim("a lane is measured again by its command, and the later of two lines counts")
 def check_measure():
     with tempfile.TemporaryDirectory() as root:
         os.mkdir(os.path.join(root, "doc"))

@@ -44,7 +44,7 @@ def check_check(at):
     ok(far and float(far[1]) > 1000 * TOLERANCE, f"one is off: {done.stdout}{done.stderr}")
 
 
-@claim("a tiny random model of transformers: its layer's rows, and atoms of them")
+@claim("harvest gives the rows of a layer of a tiny random model, and fit takes them")
 def model_check(at):
     done = example("--output", f"{at}/model.h5", "--count", 512, "--window", 32)
     if not ok(done.returncode == 0, f"capture: {done.stderr[-400:]}"):

@@ -47,7 +47,7 @@ def check_taken(at):
     need(harvest(at, "wide", window=2 ** 62), "a window of 2^62")
 
 
-@claim("what is no such number, or has a name of other programs, is refused")
+@claim("numbers that are not allowed, and names that other programs use, are refused")
 def check_refused(at):
     for facts, words in [
             ({"soft_cap": 5.0}, ["'soft_cap'", "call the attribute 'softcap'"]),

@@ -80,7 +80,7 @@ def foreign(place):
         file.attrs["causal"] = 1
 
 
-@claim("rows of every format that change while they are read")
+@claim("rows of every format that change while they are read end the job")
 def check_formats(place):
     for name in ("rows.h5", "contiguous.h5", "plain.h5", "rows.npy"):
         words = ["encode", "--rows", place.at(name), "--dictionary", f"{place.kept}/dictionary.h5",
@@ -102,7 +102,7 @@ def check_formats(place):
            f"replaced at read {calls // 2} of {calls} of {name}: exit {code} {text[-300:]}")
 
 
-@claim("every moment of reading")
+@claim("a change at any moment of reading is found")
 def check_moments(place):
     """A run that succeeds must have the bits of a run whose rows did not change."""
     name, wrong = "contiguous.h5", []
@@ -120,7 +120,7 @@ def check_moments(place):
     ok(calls > 3 and not wrong, f"rows are cut at each of {calls} reads: {wrong}")
 
 
-@claim("every input of every command")
+@claim("a change of any input of any command ends the job")
 def check_commands(place):
     for command, (inputs, _) in COMMANDS.items():
         words = place.words(command)
@@ -136,7 +136,7 @@ def check_commands(place):
             place.renew(name)
 
 
-@claim("a refit of which nothing is left to do")
+@claim("a refit with no sweeps left to do")
 def check_complete(place):
     name, words = "rows.h5", place.words("refit")
     place.renew(name)
@@ -152,7 +152,7 @@ def check_complete(place):
     place.renew(name)
 
 
-@claim("files that are looked at")
+@claim("verify, inspect and diff of a file that changes")
 def check_files(place):
     """At some moments the data that are read show the change.  It must not be reported as
     damage."""

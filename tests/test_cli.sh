@@ -297,7 +297,7 @@ fails 74 "cannot open 'nowhere'" diff whole nowhere
 fails 65 "folder 'hollow' has no result" inspect hollow
 fails 2 "'whole' is a folder, 'four/supports.h5' is none" diff whole four/supports.h5
 fails 74 "cannot open 'whole/rows.h5'" seed --rows whole --atoms 3 --output x
-claim_begin 'files of other programs are called what they are, with a line that converts them'
+claim_begin 'files of other programs are recognised, and a line converts them'
 # shellcheck disable=SC2059
 while read -r end bytes name; do
   printf "$bytes" > "other.$end"
@@ -337,7 +337,7 @@ done
 fails 73 "/input.h5' would replace an input of this run, 'input.h5'" \
   seed --rows input.h5:/atoms --atoms 4 --output input.h5 --force
 same dictionary/dictionary.h5 input.h5 'the input is as it was'
-claim_begin 'what standard output cannot take is told'
+claim_begin 'errors of standard output are reported'
 for command in 'inspect input.h5' 'verify input.h5' 'diff input.h5 four/supports.h5' \
   'encode job.in --dry-run' --help --version \
   --list-options '--list-options encode' --describe \
@@ -347,7 +347,7 @@ for command in 'inspect input.h5' 'verify input.h5' 'diff input.h5 four/supports
   [ $? -eq 74 ] && grep -q 'cannot write to standard output: No space left' err
   check $? "'sagitta $command' on a full disk exits 74" err
 done
-claim_begin 'threads: --threads, the environment, a share of the cores; what does not fit is told'
+claim_begin 'threads: --threads, the environment, a share of the cores; a wrong number is warned of'
 cores=$(env -u OMP_NUM_THREADS nproc)
 threads() # THREADS BY ARGUMENTS OF env AND mpirun...: checks what rank 0 says about threads
 {

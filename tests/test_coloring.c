@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: ranks and threads together find the classes of the serial reference, for rows of any
- * length, atoms in no row, ranks without rows, and lots of atoms that end anywhere.
+ * length, atoms in no row, ranks without rows, and any number of atoms: they are coloured COLOR_LOT
+ * at a time, and the last lot may have fewer.
  * RUN: np=1 2 3 5 */
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static int same(const struct classes *a, const struct classes *b)
          !memcmp(a->atoms, b->atoms, (size_t)a->start[a->count] * sizeof *a->atoms);
 }
 
-/* A looker that finds conflicts by a plain walk through the rows. */
+/* The function of a color_looker that finds conflicts by a plain walk through the rows. */
 static int plain_look(void *self, const struct color_conflicts *look)
 {
   const struct support_view *own = self;
@@ -157,7 +158,7 @@ int main(void)
     claim_end();
   }
   gidx bytes;
-  claim_begin("more than can be coloured");
+  claim_begin("too many entries are refused");
   status_clear();
   ok(coloring_bytes(10, (gidx)1 << 32, &bytes) == ERR_INPUT &&
          strstr(status_message(), "more ranks") && strstr(status_message(), "--minibatch"),

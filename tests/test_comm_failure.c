@@ -110,7 +110,7 @@ static void state_make(struct comm *c, enum comm_condition to, int failing)
     comm_lose(c, fail(ERR_MEMORY, "the first"));
 }
 
-/* Make any state but LOST OK again. */
+/* Bring c back to OK, from any state except LOST. */
 static void state_clear(struct comm *c)
 {
   comm_agree(c, OK);
@@ -134,7 +134,7 @@ static int event_run(struct comm *c, enum event event, enum verb verb, int faili
   case LOCKSTEP:
     comm_lockstep_begin(c);
     comm_lockstep_begin(c);
-    comm_lockstep_end(c); /* ends only the inner one */
+    comm_lockstep_end(c); /* ends only the inner lockstep */
     status = verb_call(c, verb, numbers);
     comm_lockstep_end(c);
     return status;
@@ -209,7 +209,7 @@ static void table_check(struct comm *c, int with_lost)
 static void check_keys(struct comm *c)
 {
   char own[32], want[32];
-  claim_begin("the lowest key is told, then the lowest rank");
+  claim_begin("the lowest key is reported, of equal ones the lowest rank");
   for (int way = 0; way < 3; way++) {
     snprintf(own, sizeof own, "rank %d", c->rank);
     int status = fail(c->rank ? ERR_IO : ERR_MEMORY, own);

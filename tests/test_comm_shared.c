@@ -15,7 +15,8 @@
 
 enum { ITEMS = 100003, ROUNDS = 50, LATE_MICROSECONDS = 2000 };
 
-/* In each round write own items, then read all items.  From round to round another rank is late. */
+/* In each round each rank writes its own items, then reads all items.  In each round a different
+ * rank is late. */
 static int rounds_run(struct comm *c, struct comm_shared *s)
 {
   gidx *all = s->at, first, count;
@@ -82,7 +83,7 @@ int main(void)
   claim_begin("memory that the ranks of a node share");
   if (memory_check(&c)) ok(0, "%s", status_message());
   claim_end();
-  claim_begin("memory that cannot be had");
+  claim_begin("memory that is not available is refused");
   refusals_check(&c);
   claim_end();
   int code = done_testing();

@@ -125,8 +125,8 @@ static void ranks_wait(struct comm *c)
   pthread_mutex_unlock(c->state->mpi);
 }
 
-/* Seconds of an operation of comm; of MPI's own operation below.  They begin when all ranks are
- * ready. */
+/* Seconds of an operation of comm, counted from when all ranks are ready; mpi_time() measures MPI's
+ * own operation in the same way. */
 static double verb_time(struct comm *c, enum verb verb, gidx *mine)
 {
   ranks_wait(c);
@@ -201,7 +201,7 @@ static void test_parts(struct comm *c)
 {
   gidx most = comm_most, *mine = malloc(MANY * sizeof *mine),
        *all = malloc((MANY + 16) * sizeof *all);
-  claim_begin("what is more than a call carries goes in parts");
+  claim_begin("more items than a call can carry go in parts");
   for (comm_most = 1; comm_most < 6; comm_most++) {
     test_gather(c, 0);
     test_gather(c, 1);
@@ -402,10 +402,10 @@ int main(void)
   test_parts(&c);
   test_sums(&c);
   test_agree(&c);
-  claim_begin("a failure of one rank travels with whatever operation comes next");
+  claim_begin("the next operation reports a failure of one rank on all ranks");
   test_local_failure(&c);
   claim_end();
-  claim_begin("ranks that keep together go on with one that failed until they agree");
+  claim_begin("in lockstep, ranks continue after a failure until they agree");
   test_met(&c);
   claim_end();
   test_split(&c);

@@ -57,7 +57,7 @@ def pair_scores(a, b, nonnegative):
 
 
 def integers(s):
-    """(N.22a)"""
+    """The whole numbers that (N.22a) makes of scores."""
     return np.rint(np.ldexp(s.astype("f8"), 40 - np.frexp(np.abs(s).max())[1])).astype("i8")
 
 
@@ -154,7 +154,7 @@ def pairs_check(f, name, a, b, nonnegative):
     return match
 
 
-@claim("pairs have the sum that SciPy finds, and of equal ones the first are taken")
+@claim("pairs have SciPy's sum, and of several such assignments the first is taken")
 def check_pairs(p):
     if linear_sum_assignment is None:
         peer_missing("no SciPy")
@@ -180,7 +180,7 @@ def check_pairs(p):
                                        "no").stdout), "and the object has none")
 
 
-@claim("quarters are those of the atoms that rows have most and least often")
+@claim("the two quarters have the most frequent and the least frequent atoms")
 def check_quarters(p):
     os.mkdir(p.at("run"))
     shutil.copy(p.at("a-signed.h5"), p.at("run/dictionary.h5"))
@@ -216,7 +216,7 @@ def check_quarters(p):
                               said="is of another dictionary").stdout, "counts of other atoms")
 
 
-@claim("the page has the figures, the loneliest atoms first")
+@claim("the page has the figures, and lists atoms without a near partner first")
 def check_page(p):
     text = p.run(p.at("b-signed.h5"), p.at("a-signed.h5")).stdout
     _, cosine = partners(p.b, p.a, False)
@@ -242,7 +242,7 @@ def check_page(p):
     ok("have no cosine" not in text and "1.0000     1.0000" in text, "a dictionary with itself")
 
 
-@claim("what cannot be compared is refused, with what to do")
+@claim("dictionaries that cannot be compared are refused, and the message says what to do")
 def check_refused(p):
     np.save(p.at("wide.npy"), unit(np.random.default_rng(1), 4)[:, :8])
     np.save(p.at("long.npy"), 2 * p.b)
@@ -258,7 +258,7 @@ def check_refused(p):
     p.run(good, p.at("long.npy"), "--output", good, "--force", code=73)
 
 
-@claim("verify counts again what a file says, its hashes being right")
+@claim("verify computes the figures of a file again even if its hashes are right")
 def check_verify(p):
     good = p.at("signed/comparison.h5")
     ok(sagitta("verify", good).returncode == 0 and not wrong_seals(good), "whole")

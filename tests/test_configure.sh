@@ -34,7 +34,7 @@ refused() # NAME
   grep -q 'the headers are those of .*, and the launcher .* set MPIEXEC' "$work/$1.log"
 }
 
-claim_begin 'a launcher of another MPI is refused, with what to set'
+claim_begin 'a launcher of another MPI is refused, and the message says what to set'
 configured openmpi
 configured mpich
 refused openmpi && one=1 || one=0
@@ -45,12 +45,12 @@ refused mpich && taken=openmpi || taken=mpich
 grep -q 'no-such-hdf5' "$work/$taken.log"
 claim_check $? "$taken is taken, and the next step is reached"
 
-claim_begin 'a launcher that is not known is taken'
+claim_begin 'an unknown launcher is accepted'
 configured other
 ! refused other && grep -q 'no-such-hdf5' "$work/other.log"
 claim_check $? 'srun'
 
-claim_begin 'ZeroMQ that is asked for, and is not there, is named with its package'
+claim_begin 'if a requested ZeroMQ is missing, its package is named'
 cat > "$work/pkg-config" <<'END'
 #!/bin/sh
 case "$*" in *libzmq*) exit 1 ;; esac

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: processes share the cores of their machine by their masks and quotas.  More threads than
- * cores, and so few threads that half of the cores have none, are told from a fitting number. */
+ * Claim: processes share the cores of their machine by their masks and quotas.  cores_evaluate()
+ * finds more threads than cores, and so few threads that half of the cores or more have none. */
 #include "base/cores.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static void share_check(const char *what, int processes, int which, idx threads,
 
 static void masks_check(void)
 {
-  claim_begin("processes whose masks are the same divide it");
+  claim_begin("processes with the same mask divide its cores");
   for (int r = 0; r < 4; r++) process_set(r, "a", 8, 16, 24, INFINITY);
   for (int r = 0; r < 4; r++) share_check("four in a group of 16 cores", 4, r, 4, 16, 24);
   share_check("three of them", 3, 2, 5, 16, 24);
@@ -68,7 +68,7 @@ static void verdict_check(void)
   } cases[] = {{16, 16, 16, CORES_FIT}, {16, 16, 17, CORES_MANY}, {2, 64, 2, CORES_FEW},
                {2, 3, 2, CORES_FIT},    {16, 16, 15, CORES_FIT},  {1, 2, 1, CORES_FEW},
                {1, 1, 1, CORES_FIT},    {8, 64, 9, CORES_MANY}};
-  claim_begin("too many threads and too few are told from what fits");
+  claim_begin("too many threads, and too few, are found");
   for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
     struct core_partition s = {.processes = 1, .used = cases[i].used, .present = cases[i].present};
     ok(cores_evaluate(&s, cases[i].threads) == cases[i].want, "%lld threads on %d of %d cores",
@@ -85,7 +85,7 @@ static void asked_check(void)
   } cases[] = {{NULL, NULL, NULL, 0}, {"3", "5", "0", 3},   {"4,2", NULL, NULL, 4},
                {NULL, "5", "0", 5},   {NULL, "5", NULL, 0}, {"0", "5", "0", 5},
                {"x", NULL, NULL, 0},  {"-2", "6", "0", 6},  {"99999999999", NULL, NULL, 0}};
-  claim_begin("the environment asks: OMP_NUM_THREADS first, Slurm in a step alone");
+  claim_begin("the environment: OMP_NUM_THREADS first, Slurm's number only in a step");
   for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
     const char *name, *names[] = {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK", "SLURM_STEP_ID"};
     const char *values[] = {cases[i].omp, cases[i].slurm, cases[i].step};

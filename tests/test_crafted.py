@@ -101,7 +101,7 @@ def check_crafted(folder):
                f"{what}: exit {done.returncode} {done.stderr[-200:]}")
 
 
-@claim("renames that fail from the second on leave no temporary file")
+@claim("if all renames from the second on fail, no temporary file is left")
 def check_renames(folder):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")

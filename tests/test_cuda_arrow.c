@@ -90,7 +90,7 @@ static real *pages_take(gidx reals, int is_pinned)
   return at;
 }
 
-/* Free them.  Returns 1 if something was written after the last number. */
+/* Free the pages of pages_take().  Returns 1 if something was written after the last number. */
 static int pages_free(real *at, gidx reals, int is_pinned)
 {
   int is_changed = at[reals] != 1;
@@ -99,8 +99,8 @@ static int pages_free(real *at, gidx reals, int is_pinned)
   return is_changed;
 }
 
-/* The same with numbers in page-locked memory, from which the GPU fetches them, or with steps in
- * page-locked memory, to which it returns them, or with both. */
+/* As run_differ(), but the numbers of the systems, the steps, or both are in page-locked memory,
+ * from which the GPU fetches numbers and to which it returns steps. */
 static int pinned_differ(const struct arrow_item *items, gidx count, const struct arrow_options *o,
                          const struct arrow_item *expected, int numbers, int steps)
 {
@@ -426,7 +426,7 @@ static void cancelling_test(void)
   enum { LEFT = LENGTH(left), SHAPES = LENGTH(shapes) };
   struct arrow_item items[SHAPES * LEFT];
   int count = LENGTH(items);
-  claim_begin("pivots of which little is left: the reference's bits");
+  claim_begin("pivots that mostly cancel: the reference's bits");
   for (int i = 0; i < count; i++) {
     const idx *shape = shapes[i % SHAPES];
     items[i] = item_make(shape[0], shape[1], shape[2], i, 0);

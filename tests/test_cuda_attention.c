@@ -340,9 +340,9 @@ static const struct {
   void (*collect)(void);
 } claims[] = {{"lengths, streams, paged pools", lengths_check},
               {"widths and types", widths_check},
-              {"masks, groups, soft caps, widths that fill nothing", kinds_check},
-              {"stages of copies, launched again and again", stages_check},
-              {"weights far from 1, and what is not finite", values_check},
+              {"masks, groups, soft caps, widths that fill no tile", kinds_check},
+              {"stages of copies, in many launches", stages_check},
+              {"weights far from 1, and values that are not finite", values_check},
               {"parts of more than one launch", launches_check},
               {"positions out of order change the result", order_check}};
 

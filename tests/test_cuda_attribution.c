@@ -295,7 +295,7 @@ static const struct {
   void (*collect)(void);
 } claims[] = {{"types, streams and paged pools", layouts_check},
               {"masks, groups, soft caps, widths, lists of any length", kinds_check},
-              {"equal contributions stand in their order, and those of 0 nowhere", ties_check}};
+              {"equal contributions are in order, and those of 0 are left out", ties_check}};
 
 int main(void)
 {

@@ -26,7 +26,7 @@ int main(void)
   check_encoder_data(&how_cuda, 1);
   claim_end();
   if (is_small()) return done_testing();
-  claim_begin("what comes in several launches and pieces: the reference's bits");
+  claim_begin("several launches and pieces: the reference's bits");
   check_large();
   claim_end();
   return done_testing();

@@ -2,7 +2,7 @@
 """Claim: without a GPU --device cuda ends with 69.  A fault of a GPU ends the job with 69 and one
 message, also if only one of two ranks has it.  It publishes nothing, and never tries the CPU.
 Ranks with and without a GPU give the bits of the CPU.  If the GPU's memory is short, smaller pieces
-give the same bits; if even these do not fit, the job ends with 71 and the numbers."""
+give the same bits; if even these do not fit, the job ends with 71 and names the sizes."""
 import itertools
 import os
 import re
@@ -80,7 +80,7 @@ def check_mixed(folder):
         ok(equal(folder, "mixed.h5"), f"grid {grid}, rank {without} has no GPU: the CPU's bits")
 
 
-@claim("an allocation that fails: the same bits in pieces, or 71")
+@claim("after an allocation that fails, pieces give the same bits, or the job ends with 71")
 def check_allocations(folder):
     for n in range(1, 21):
         done = run(folder, "fault.h5", "--device", "cuda", FAULT_CUDA=f"memory:{n}")
@@ -90,7 +90,7 @@ def check_allocations(folder):
             f"allocation {n} fails: exit {done.returncode}")
 
 
-@claim("any amount of memory gives the CPU's bits, or 71 and the numbers")
+@claim("any amount of memory gives the CPU's bits, or 71 with the sizes")
 def check_memory(folder, how):
     """An automatic filter is given up first.  A filter that was asked for is used in smaller and
     smaller windows."""
@@ -114,7 +114,8 @@ def check_memory(folder, how):
 
 @claim("two ranks share one GPU's memory")
 def check_shares(folder):
-    """Two ranks share the memory of one GPU, with their shares of the atoms once or twice."""
+    """Two ranks share the memory of one GPU.  The shares of the atoms of both ranks, of one rank or
+    of none fit into it."""
     seen = set()
     for megabytes in (1, 4, 8, 10, 12, 13, 14, 15, 16, 18, 20, 24, 60):
         counter = f"{folder}/used"
@@ -132,19 +133,19 @@ def check_shares(folder):
     ok({71, "host", "device"} <= seen, f"shares that fit once and twice were met: {seen}")
 
 
-@claim("a filter that is left changes no bit")
+@claim("a filter that is given up during the job changes no bit")
 def check_left(folder):
     """A filter that is given up in the middle of a job also frees its copy of the atoms."""
     with h5py.File(f"{folder}/rows.h5", "r+") as file:
         rows = file["rows"]
-        rows[600:] = 0  # the direct path computes these
+        rows[600:] = 0  # the direct path computes rows of zeros
     first = run(folder, "cpu.h5", "--block", "256", "--device", "cpu")
     done = run(folder, "left.h5", "--block", "256", "--device", "cuda", "--verbose")
     ok(first.returncode == 0 and "not used any more" in done.stderr, "the filter was left")
     ok(equal(folder, "left.h5"), "a filter that is left changes no bit")
 
 
-@claim("codes of many atoms are made in pieces")
+@claim("if memory is short, codes of many atoms are computed for fewer rows at a time")
 def check_states(folder):
     """Codes of 80 atoms need extra memory; if it is short, fewer rows are solved at a time."""
     sagitta("synth", "--n-rows", 300, "--atoms", 200, "--columns", 64, "--output", folder)
@@ -160,7 +161,7 @@ def check_states(folder):
     ok(seen, "codes were made of some rows at a time")
 
 
-@claim("an imported encoder: any amount of memory gives the CPU's bits, or 71 and the numbers")
+@claim("an imported encoder: any amount of memory gives the CPU's bits, or 71 with the sizes")
 def check_encoder(folder):
     """Two kinds of encoders of the dictionary's atoms, in windows if memory is short."""
     sagitta("export", f"{folder}/dictionary.h5", "--to", "sparsify", "--top-s", 8, "--force",
@@ -195,7 +196,7 @@ def check_encoder(folder):
         ok(ends == {"pieces", "whole", 71}, f"{encoder}: too little, little and enough: {ends}")
 
 
-@claim("without a GPU cuda is refused, auto is the CPU")
+@claim("without a GPU --device cuda is refused, and auto is the CPU")
 def check_absent(folder):
     """On a machine without a GPU, cuda is refused and auto is the CPU."""
     done = run(folder, "absent.h5", "--device", "cuda", CUDA_VISIBLE_DEVICES="-1")

@@ -166,8 +166,8 @@ static void check_encoders(void)
      one);
 }
 
-/* The sizes of a sample are kept for long vectors (d = 1) if they take no more room than the
- * row. */
+/* The filter samples some atoms.  The sizes of their scores are kept if d = 1, atoms have at least
+ * SIZES_COLUMNS columns, and the sizes take no more room than the row. */
 static void check_sizes(void)
 {
   static const struct {
@@ -177,7 +177,7 @@ static void check_sizes(void)
       {1, 4096, 32768, 1}, {1, 1280, 8192, 1},    {1, 1279, 8192, 0},   {2, 4096, 32768, 0},
       {1, 1280, 32768, 0}, {1, 4096, 1000000, 0}, {1, 8192, 262144, 1}, {1, 4096, 300, 0},
   };
-  claim_begin("a sample's sizes are kept where they should be");
+  claim_begin("sizes of sampled scores are kept if they should be");
   for (int i = 0; i < LENGTH(cases); i++)
     for (int wgmma = 0; wgmma < 2; wgmma++) {
       struct plan_lists l = plan_lists_of(wgmma, cases[i].d, cases[i].p, 32, cases[i].frames);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: a GPU that preprocesses rows finds the same hash, bits and first row that is not finite as
  * the host.  The chains of columns are those of encode/statistics.h, for any width, number of rows,
- * place, and division into turns. */
+ * first row, and division of the rows into calls. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -106,7 +106,8 @@ static void check_overflow(void)
   rows_close(&r);
 }
 
-/* Check the sums of the columns of rank `rank` of `ranks`, in turns of these lengths. */
+/* Check the sums of the columns of rank `rank` of `ranks`.  Calls take lengths[0], lengths[1],
+ * lengths[2], lengths[0], ... rows. */
 static int sums(struct rows *r, int rank, int ranks, const idx *lengths)
 {
   struct comm c = {.size = ranks, .rank = rank};
@@ -161,7 +162,7 @@ int main(void)
   if (device_open(&dev, &options)) ok(0, "%s", status_message());
   for (int i = 0; i < 6; i++) {
     static const idx widths[] = {1, 3, 4, 83, 768, MAX_P};
-    claim_begin("rows of %d columns are taken in as on the host", widths[i]);
+    claim_begin("rows of %d columns: the host's hash, bits and bad value", widths[i]);
     check_take(1, widths[i]);
     check_take(is_small() ? 70 : 9001, widths[i]);
     claim_end();

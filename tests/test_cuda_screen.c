@@ -250,7 +250,7 @@ int main(void)
   if (!gpu_present()) return done_testing();
   if (check_small()) return done_testing();
   for (int h = 0; h < LENGTH(hows); h++) {
-    claim_begin("%s: rows take the direct path where they must, and only there",
+    claim_begin("%s: rows take the direct path if they must, and only then",
                 hows[h].test ? "mma.sync" : "the unit at hand");
     check_paths(&hows[h]);
     check_positive_paths(&hows[h]);
@@ -264,17 +264,17 @@ int main(void)
   claim_end();
   check_overflow();
   check_crowded();
-  claim_begin("thresholds too high on purpose leave rows to the direct path");
+  claim_begin("rows with thresholds that are too high take the direct path");
   check_estimate();
   claim_end();
-  claim_begin("a matrix unit that adds otherwise is not used");
+  claim_begin("a matrix unit that adds in another way is not used");
   check_distrust();
   claim_end();
   check_without_bound(&hows[0], 32, broken_by, LENGTH(broken_by));
   claim_begin("shapes: the exact route's bits");
   check_shapes(hows, LENGTH(hows));
   claim_end();
-  claim_begin("kinds of data made against it: the exact route's bits");
+  claim_begin("data that are difficult for it: the exact route's bits");
   check_kinds(hows, LENGTH(hows));
   claim_end();
   claim_begin("widths, bands and sampled dictionaries: the exact route's bits");

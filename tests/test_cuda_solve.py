@@ -68,7 +68,7 @@ def check_equal(folder, paths):
             told(ok(good, f"{name}: {ranks} ranks, batches of {batch} rows"), done)
 
 
-@claim("the log counts what the CPU had to do")
+@claim("the log counts the systems that the CPU had to solve")
 def check_counts(folder, paths):
     done, _ = run(folder, "gpu.h5", paths["beyond"], "--device", "cuda")
     ok("GPU: 2 systems are beyond its kernels" in done.stderr, "two are beyond")
@@ -80,7 +80,7 @@ def check_counts(folder, paths):
     ok(done.returncode == 0 and "device=cpu" in done.stderr, "auto is the CPU for little work")
 
 
-@claim("less memory gives the CPU's bits, or 71 and the numbers")
+@claim("less memory gives the CPU's bits, or 71 with the sizes")
 def check_memory(folder, paths):
     ends = set()
     for kilobytes in (500, 2500, 5000, 9000, 100000):
@@ -108,7 +108,7 @@ def check_calls(folder, paths):
                f"call {n} fails: exit {done.returncode}, {lines}")
 
 
-@claim("ranks share out the systems of a benchmark")
+@claim("ranks divide the systems of a benchmark")
 def check_bench():
     words = "solve", "--device", "cuda", "--system-rows", 20, "--border", 3, "--json"
     for ranks in 1, 2, 3:
@@ -123,7 +123,7 @@ def check_bench():
        f"two systems: {done.stderr[:300]}")
 
 
-@claim("without a GPU cuda is refused, auto is the CPU")
+@claim("without a GPU --device cuda is refused, and auto is the CPU")
 def check_absent(folder, paths):
     done, out = run(folder, "absent.h5", paths["mixed"], "--device", "cuda",
                     CUDA_VISIBLE_DEVICES="-1")

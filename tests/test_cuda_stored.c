@@ -183,8 +183,7 @@ static void check_bits(struct device *dev, enum precision precision)
               {{1024, 128, 256}, 0, 0}, {{17, 2056, 8}, 0, 0},   {{8, 8, 3000}, 0, 0},
               {{4096, 640, 776}, 0, 0}};
   struct stored_case c;
-  claim_begin("%s: operands may be stored so, and results, for the same bits",
-              precision_name(precision));
+  claim_begin("%s: stored operands and results have the same bits", precision_name(precision));
   for (int i = 0; i < 2 * LENGTH(uses); i++) {
     if (is_small() && (i / 2 >= 7 || i % 2)) continue;
     case_make(&c, uses[i / 2].z, uses[i / 2].gap, uses[i / 2].shift,
@@ -206,7 +205,7 @@ static void check_work(struct device *dev, const struct how *how)
   const float *at = (const float *)(((uintptr_t)x + 15) / 16 * 16);
   struct tensor_stored both = {1, 1, 1}, one = {1, 0, 1};
   struct triad_product p = {at, {at, 8, 1}, NULL, NULL, 8, 8, 2, 8, 8};
-  claim_begin("stored operands whose lines stand at multiples of 16 bytes take no room");
+  claim_begin("stored operands with aligned lines need no work space");
   ok((device_tensor_product_bytes(dev, PRECISION_BF16, &p, both) == 0) == is_wgmma, "both");
   ok(device_tensor_product_bytes(dev, PRECISION_BF16, &p, one) > 0, "one of them");
   p.x_stride = 9;

@@ -155,7 +155,7 @@ static void check_layouts(struct device *dev, enum precision precision)
   for (idx i = 0; i < K; i++)
     for (idx j = 0; j < N; j++) turned[j * K + i] = c.w[i * N + j];
   struct triad_product p = triad_forward_of(&c, NULL, c.wanted);
-  claim_begin("%s: a transposed matrix is the same matrix, a part of a gradient is that part",
+  claim_begin("%s: a transposed matrix gives the same product, parts of gradients the same bits",
               precision_name(precision));
   int status = side_product(dev, precision, &p);
   p.y = c.got;
@@ -180,7 +180,8 @@ static void check_layouts(struct device *dev, enum precision precision)
 static void check_unit(struct device *dev, enum precision precision)
 {
   uint64_t unit = 0, again = 0;
-  claim_begin("%s: the matrix unit passes its trial, twice alike", precision_name(precision));
+  claim_begin("%s: the matrix unit passes its trial, twice with one fingerprint",
+              precision_name(precision));
   int status = device_tensor_probe(dev, precision, &unit);
   if (!status) status = device_tensor_probe(dev, precision, &again);
   printf("# %s: unit %016llx\n", dev->variant, (unsigned long long)unit);

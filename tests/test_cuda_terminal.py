@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: terminal --device cuda writes the bytes of --device cpu, for frames, several ranks, small
 workspaces and an S that is not positive definite.  The memory of a GPU that --dry-run says is
-enough.  With less, the job ends with 71 and the numbers before any work.  Without a GPU, cuda ends
-with 69 and auto is the CPU.  A fault of CUDA ends the job with 69 and publishes nothing."""
+enough.  With less, the job ends with 71 before any work, and names the sizes.  Without a GPU, cuda
+ends with 69 and auto is the CPU.  A fault of CUDA ends the job with 69 and publishes nothing."""
 import os
 import re
 import tempfile
@@ -70,7 +70,7 @@ def planned(folder, name, *words):
     return 1e6 * float(said[1]) * 32 / 31
 
 
-@claim("the ledger of the GPU's memory is enough, and less ends with 71 before the work")
+@claim("the forecast of the GPU's memory is enough; with less the job ends with 71 before any work")
 def check_memory(folder):
     for name in MADE:
         said = planned(folder, name, "--workspace", 5, "--threads", 1)
@@ -99,7 +99,7 @@ def check_calls(folder):
                f"call {n} fails: exit {done.returncode}, {lines}")
 
 
-@claim("without a GPU cuda is refused, auto is the CPU")
+@claim("without a GPU --device cuda is refused, and auto is the CPU")
 def check_absent(folder):
     done, out = run(folder, "absent.h5", "plain", "--device", "cuda", CUDA_VISIBLE_DEVICES="-1")
     ok(done.returncode == 69 and not os.path.exists(out),

@@ -78,7 +78,7 @@ def wanted(start, shape, damage):
     return [tuple(r) for r in runs]
 
 
-@claim("every damaged run, by entries and rows; what is whole is not named")
+@claim("verify names every run of damaged chunks, by entries and rows, and no whole chunk")
 def check_runs(folder):
     path = f"{folder}/of_another.h5"
     start = supports_make(path)
@@ -105,7 +105,7 @@ def check_runs(folder):
     ok("first entries 8 to 15 of 90" in json.dumps(page), f"--json: {page}")
 
 
-@claim("of a file of ours: a flipped bit, a lost chunk, another value; with and without threads")
+@claim("in our own files it finds a flipped bit, a lost chunk and another value, with any threads")
 def check_ours(folder):
     sagitta("synth", "--n-rows", 20000, "--columns", 8, "--atoms", 64, "--top-s", 16, "--output",
             folder)

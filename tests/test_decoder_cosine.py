@@ -68,7 +68,7 @@ def check_merge(folder, words, atoms):
     check(f"{folder}/merged/supports.h5", atoms, "merge")
 
 
-@claim("refit and fit, of the atoms that they end with")
+@claim("refit and fit, for their final atoms")
 def check_fits(folder, words, atoms):
     need(sagitta("encode", *words, *NONNEGATIVE, "--output", f"{folder}/codes"), "encode")
     need(sagitta("refit", *words[:4], "--supports", f"{folder}/codes", "--sweeps", 1, "--output",

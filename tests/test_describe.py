@@ -75,7 +75,7 @@ def check_defaults():
             ok(value in o["choices"], f"{name}: {value}")
 
 
-@claim("what is outside a range, or no choice, is refused, with the range")
+@claim("values outside a range, or not among the choices, are refused with the range")
 def check_ranges():
     for command, o in OF_JOBS:
         if command not in ("encode", "train", "solve"):

@@ -107,7 +107,7 @@ def check_values(folder, rows, codes, sample=None, chosen=False):
     firing = [0 if chosen else firing_threshold(codes[:, a]) for a in range(len(d.atoms))]
     ok(np.array_equal(d.firing, np.float32(firing)), f"{folder}: codes that fire {d.firing[:5]}")
     fires = codes > d.firing
-    for a in range(len(d.atoms) if not chosen else 0):  # what it means: 0.6 of the mean above it
+    for a in range(len(d.atoms) if not chosen else 0):  # about 0.6 of the mean of codes above
         large = codes[fires[:, a], a].astype("f8")
         rest = codes[(codes[:, a] > 0) & ~fires[:, a], a]
         ok(not len(large) or (large.min() > 0.5 * large.mean() and
@@ -148,7 +148,8 @@ def check_real(at):
     ok(((a > 0) == (b > 0)).mean() > 0.9999, "and comes back")
 
 
-@claim("of a fit: encode solves as many codes with the same atoms, and fires without that bound")
+@claim("after a fit, encode with the dictionary solves as many codes per row as before; detectors "
+       "have no such limit")
 def check_fit(at):
     run("fit", "--rows", NEXT, "--atoms", 30, "--top-s", 2, "--encode-s", 5, "--sweeps", 1,
         "--output", f"{at}/f")
@@ -170,7 +171,7 @@ def check_fit(at):
                       np.where(scores > d.threshold, scores, 0)), "all that fire")
 
 
-@claim("fit --detectors and encode --detect are what detect and encode --encoder make")
+@claim("fit --detectors and encode --detect give what detect and encode --encoder give")
 def check_own(at):
     words = ("fit", "--rows", NEXT, "--atoms", 30, "--top-s", 2, "--encode-s", 5, "--sweeps", 1,
              "--detectors")
@@ -206,7 +207,7 @@ def check_own(at):
               (text,), f"refused: {more}")
 
 
-@claim("memory that is not there is said before any work")
+@claim("if memory is too small, this is reported before any work")
 def check_memory(at):
     rng = np.random.default_rng(2)
     p, limit = 4096, 900 << 20  # a square of float64 takes 134 MB, and there are seven of them
@@ -227,7 +228,7 @@ def check_memory(at):
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@claim("more rows than thresholds are chosen by: sum blocks spread over all")
+@claim("if only a sample of the rows sets the thresholds, it has sum blocks from all parts")
 def check_sample(at):
     rng = np.random.default_rng(3)
     n = 4096 * 19 + 5
@@ -282,7 +283,8 @@ def check_corners(at):
     ok(d.firing.tolist() == [0, 0, 1, 0], f"{d.firing}")
 
 
-@claim("inspect --atom says how often an atom fires, verify that thresholds can be")
+@claim("inspect --atom shows how often an atom fires, and verify checks that thresholds are "
+       "possible")
 def check_inspect(at):
     run("fit", "--rows", NEXT, "--atoms", 20, "--top-s", 2, "--encode-s", 5, "--sweeps", 1,
         "--detectors", "--output", f"{at}/f")
@@ -352,7 +354,7 @@ def check_probing(at):
     fails(sagitta(*words[:9], "--encoder", f"{at}/unit.npy"), 65, ("has no encoder",), "no encoder")
 
 
-@claim("what does not belong together is refused")
+@claim("inputs that do not belong together are refused")
 def check_refused(at):
     rng = np.random.default_rng(1)
     np.save(f"{at}/rows.npy", rng.normal(size=(20, 4)).astype("f4"))

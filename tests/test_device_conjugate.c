@@ -2,7 +2,7 @@
  * Claim: conjugate gradients without a Gram matrix (N.65) have the bits of the reference, for any
  * division into columns, any number of threads and every variant.  There are several sum blocks of
  * rows and of atoms, codes of 0, atoms without codes, and atoms that earlier rows used.  Without
- * earlier rows many steps come to the least squares. */
+ * earlier rows, many steps reach the least squares solution. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,8 +130,8 @@ static void side_check(struct problem *c, const struct how *how, int threads)
   device_close(&dev);
 }
 
-/* The squared residuals of rows and of earlier rows by these atoms.  Each step makes them
- * smaller. */
+/* The objective: the squared residuals of the rows by these atoms, plus the changes of the atoms,
+ * squared and weighted by their use in earlier rows.  Steps make it smaller. */
 static real objective(const struct problem *c, const real *atoms)
 {
   const struct shape *z = &c->z;
@@ -162,7 +162,8 @@ static void shape_run(struct shape z, const struct how *hows, int count)
   arena_free(&c.arena);
 }
 
-/* After more steps than atoms no change of a number of the atoms gains anything. */
+/* After more steps than atoms, a change of any single number of the atoms makes the objective
+ * larger. */
 static void settled_check(void)
 {
   struct problem c = {.z = {400, 3, 12, 5, 40, 1, 0}};
@@ -179,7 +180,7 @@ static void settled_check(void)
       worse &= objective(&c, c.wanted) > least;
       c.wanted[i] = was;
     }
-  ok(worse, "the least squares: every step from there leaves more");
+  ok(worse, "at the least squares solution every change leaves more");
   arena_free(&c.arena);
 }
 
@@ -210,7 +211,7 @@ int main(void)
   for (int i = 0; i < (is_small() ? SMALL_SHAPES : LENGTH(shapes)); i++)
     shape_run(shapes[i], hows, count);
   claim_end();
-  claim_begin("many steps come to the least squares");
+  claim_begin("many steps reach the least squares solution");
   settled_check();
   claim_end();
   return done_testing();

@@ -123,7 +123,7 @@ static void sizes_are_scaled(idx count)
 
 int main(void)
 {
-  claim_begin("atoms of any size are scaled, and one that cannot be is said");
+  claim_begin("atoms of any size are scaled, and one that cannot be scaled is reported");
   for (idx count = 1; count <= 9; count++) sizes_are_scaled(count);
   claim_end();
   for (idx d = 1; d <= 3; d++) {

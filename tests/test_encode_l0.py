@@ -45,7 +45,7 @@ class Chosen(Place):
             return rows, s["indices"][...], s["score"][...], s["data"][...], cut
 
 
-@claim("codes are those of the largest scores, of equal ones the first rows and atoms")
+@claim("the largest scores get codes; of equal scores those of the first rows and atoms")
 def check_largest(p):
     batch = ["--encoder", p.at("batch")]
     need(p.encode("all", *batch, "--l0", ATOMS), "all")
@@ -114,7 +114,7 @@ def check_takes(p):
         ok(str(a) == str(b) if isinstance(a, dict) else np.array_equal(a, b), "scaled atoms")
 
 
-@claim("rows that change in between are seen")
+@claim("rows that change between two passes are found")
 def check_changed(p):
     words = ["--rows", p.at("changing.npy"), "--encoder", p.at("batch"), "--l0", 1.7]
     shutil.copy(p.at("many.npy"), p.at("changing.npy"))
@@ -132,7 +132,7 @@ def check_changed(p):
           "parts of other rows")
 
 
-@claim("a stop while the cut is looked for saves nothing, and --resume looks for it again")
+@claim("a stop during the search for the cut saves nothing, and --resume searches again")
 def check_counting(p):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")
@@ -160,7 +160,7 @@ def check_counting(p):
     same(p.at("whole", "supports.h5"), p.at("counting", "supports.h5"), "resumed")
 
 
-@claim("verify --rows finds codes of atoms without an encoder again, and sees others")
+@claim("verify --rows computes codes of active atoms again, and finds wrong ones")
 def check_verified(p):
     many, plain = p.at("many.npy"), p.at("plain", "dictionary.h5")
     with h5py.File(plain) as f, h5py.File(p.at("bare.h5"), "w") as g:
@@ -183,7 +183,7 @@ def check_verified(p):
     fails(sagitta("verify", p.at("double"), "--rows", many), 2, ["--normalize"], "scaled atoms")
 
 
-@claim("what cannot be is refused, with what to do")
+@claim("impossible requests are refused, and the message says what to do")
 def check_refused(p):
     found, plain = ["--encoder", p.at("found")], ["--dictionary", p.at("plain")]
     for words, code, said in (

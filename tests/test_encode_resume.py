@@ -80,7 +80,7 @@ def check_steps(folder):
         same(f"{folder}/{name}.h5", result, name)
 
 
-@claim("--max-seconds stops, and no file of an earlier run is no reason to fail")
+@claim("--max-seconds stops a job; files of an earlier run do not make it fail")
 def check_limit(folder):
     words = words_of(folder)
     out = f"{folder}/limit.h5"
@@ -135,7 +135,7 @@ def check_saves(folder):
                 ok(saved_count(log) == saves, f"{saved_count(log)} saves, {saves} are right")
 
 
-@claim("killed by SIGKILL it goes on from what was saved: the bytes of one run")
+@claim("after SIGKILL it continues from what was saved: the bytes of one run")
 def check_killed(folder):
     words, plain = words_of(folder, rounds=4), f"{folder}/kept-plain.h5"
     need(sagitta("encode", *words, "--output", plain), "plain")
@@ -158,7 +158,8 @@ def check_killed(folder):
         same(plain, result, f"killed, on {ranks} and then {3 - trial} ranks")
 
 
-@claim("a complete result of the same job is left as it is, with 0; of another job it is refused")
+@claim("a complete result of the same job is left unchanged, with exit code 0; one of another job "
+       "is refused")
 def check_complete(folder):
     for steps in (3, 4):
         need(sagitta("train", "--rows", f"{folder}/rows.npy", "--fixed-dictionary", f"{folder}/d0",
@@ -223,7 +224,7 @@ def check_complete(folder):
                ["cannot resume"])
 
 
-@claim("what was begun otherwise is not gone on with")
+@claim("a job that was begun with other options or inputs is not continued")
 def check_refused(folder):
     out = f"{folder}/refused"
     os.makedirs(out)
@@ -270,7 +271,7 @@ def check_refused(folder):
           ["cannot resume"], "damaged")
 
 
-@claim("told by a signal at any moment, and resumed until it is done: the bytes of one run")
+@claim("stopped by a signal at any moment, and resumed until it is done: the bytes of one run")
 def check_moments(folder):
     random.seed(7)
     words = words_of(folder, rounds=4)
@@ -281,7 +282,7 @@ def check_moments(folder):
         code, runs = 75, 0
         while code == 75 and runs < 20:
             ranks = random.choice((0, 2, 3))
-            grid = f"1x{ranks or 1}" if runs < 3 else "auto"  # which has fewer moments to stop
+            grid = f"1x{ranks or 1}" if runs < 3 else "auto"  # auto has fewer moments to stop
             job = job_start("encode", *words, "--resume", "--block", 512, "--output", out,
                             "--grid", grid, ranks=ranks)
             wait_until(lambda: temporaries(out, "supports.h5") or job.poll() is not None)

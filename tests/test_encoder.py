@@ -106,7 +106,7 @@ def check_ranks(at):
     ok((~np.isnan(scores)).sum(1).max() == 4 and np.nanmin(scores) > 0, "four atoms, none at 0")
 
 
-@claim("the same bytes on a GPU, and without one a sentence that says so")
+@claim("a GPU gives the same bytes; without a GPU the message says so")
 def check_gpu(at):
     done = encode(at, "relu", "auto.h5", "--device", "auto")
     need(done, "auto")
@@ -129,7 +129,7 @@ def check_gpu(at):
                   f"{at}/none.h5", "--device", "cuda"), 65, [f"row {2 * BLOCK + 9}"], "a bad row")
 
 
-@claim("parts merge to the bytes of one run, and a run that was stopped goes on to them")
+@claim("merged parts, and a stopped run that is resumed, have the bytes of one run")
 def check_parts(at):
     for kind in ("relu", "topk"):
         for i, (first, end) in enumerate(((0, BLOCK), (BLOCK, 3 * BLOCK), (3 * BLOCK, ""))):
@@ -171,7 +171,7 @@ def check_parts(at):
           ["--top-s 24, this run has --top-s 4"], "another kind")
 
 
-@claim("rows without a code in whole blocks: any ranks and parts, and a run that goes on")
+@claim("whole blocks of rows without a code: any ranks and parts, and a run that is resumed")
 def check_silent(at):
     x = np.load(f"{at}/x.npy")
     loud = np.full(N, 1, "f4")
@@ -206,7 +206,8 @@ def check_silent(at):
     same(f"{at}/silent.h5", f"{at}/s.h5", "merged")
 
 
-@claim("what reads codes reads these, and what needs rows of one length says what to do")
+@claim("commands that read codes accept these; commands that need rows of one length say what to "
+       "do")
 def check_readers(at):
     rows = "--rows", f"{at}/x.npy"
     for kind in KINDS:
@@ -241,7 +242,7 @@ def check_readers(at):
                  f"{at}/full.h5", "--sweeps", 1, "--output", f"{at}/refit"), "their refit")
 
 
-@claim("verify refuses what no encoder gives")
+@claim("verify refuses codes that no encoder gives")
 def check_promises(at):
     def swap(f, name):
         row = int(np.nonzero(np.diff(f["supports/indptr"][:]) > 1)[0][-1])

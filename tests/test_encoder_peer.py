@@ -94,7 +94,7 @@ def compare(at, name, x, encode, level):
     ok(off < 1e-5, f"{name}: codes are off by {off}")
 
 
-@claim("the supports of SAELens and sparsify on real rows, but for scores at the boundary")
+@claim("on real rows supports are those of SAELens and sparsify, except for scores at the boundary")
 def check(at):
     with h5py.File(ROWS) as f:
         x = torch.from_numpy(f["rows"][:].astype("f4"))

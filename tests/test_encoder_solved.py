@@ -96,7 +96,8 @@ def check_peers(at):
             ok(figure[1] > figure[0], f"{kind} {sign}: {figure}")
 
 
-@claim("the same bytes on 1, 2, 3 and 5 ranks, with any blocks and threads, on a GPU where one is")
+@claim("the same bytes on 1, 2, 3 and 5 ranks, with any blocks and threads, and on a GPU if there "
+       "is one")
 def check_ranks(at):
     gpu = gpu_present()
     for kind, sign in (("relu", "nonnegative"), ("jumprelu", "signed"), ("topk", "nonnegative")):
@@ -110,7 +111,7 @@ def check_ranks(at):
             same(f"{at}/{kind}-{sign}.h5", f"{at}/b.h5", f"{kind}, cuda")
 
 
-@claim("parts merge to the bytes of one run, and a run that was stopped goes on to them")
+@claim("merged parts, and a stopped run that is resumed, have the bytes of one run")
 def check_parts(at):
     sign = "--codes", "nonnegative"
     for ranks, span in enumerate((f"0:{BLOCK}", f"{BLOCK}:")):
@@ -131,7 +132,7 @@ def check_parts(at):
     same(f"{at}/relu-nonnegative.h5", f"{at}/stop/x.h5", "resumed")
 
 
-@claim("what cannot be is said")
+@claim("impossible requests are refused")
 def check_errors(at):
     fails(encode(at, "relu", "e.h5", "--rho", 0.1), 2, ["'--rho'", "'--codes nonnegative'"], "rho")
     fails(sagitta("encode", "--rows", f"{at}/x.npy", "--dictionary", f"{at}/relu", "--codes", "own",

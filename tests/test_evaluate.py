@@ -32,7 +32,7 @@ def csr(path, dense):
         g.attrs["shape"] = dense.shape
 
 
-@claim("codes of other programs, as they are, with decoders of any norm: their explained variance")
+@claim("explained variance of codes of other programs, with decoders of any norm")
 def check_others(at):
     for name in FOLDERS:
         made = tensors(f"{MADE}/{name}/expected.safetensors")
@@ -58,7 +58,7 @@ def check_others(at):
         ok(m["dead_atoms"][0] == (~(acts != 0).any(0)).sum(), f"{name}: dead atoms")
 
 
-@claim("of encode's own codes it says what encode does, side by side, on any number of threads")
+@claim("for encode's own codes it prints what encode prints, for several results and any threads")
 def check_own(at):
     ok(sagitta("seed", "--rows", ROWS, "--atoms", 50, "--center", "--output", f"{at}/d").returncode
        == 0, "seed")
@@ -92,7 +92,7 @@ def check_own(at):
     fails(sagitta(*words, f"{at}/d"), 65, ["were solved without one"], "a mean that codes lack")
 
 
-@claim("what does not belong together is refused, with the mend")
+@claim("inputs that do not belong together are refused, and the message says what to do")
 def check_errors(at):
     rows, d, codes = ("--rows", ROWS), ("--dictionary", f"{at}/d"), ("--codes", f"{at}/a")
     done = sagitta("route", *rows, *d, "--top-s", 2, "--output", f"{at}/route")

@@ -35,7 +35,8 @@ def judged(done):
     return (float(found[1]), float(found[2])) if found else (None, None)
 
 
-@claim("an imported autoencoder goes back with its bytes, and its variance is that of its package")
+@claim("an imported autoencoder is exported with its bytes; the log has the variance of its "
+       "package")
 def check_back(at):
     for name in FOLDERS:
         program = name.split("_")[0]
@@ -56,7 +57,7 @@ def check_back(at):
         ok(error < (0.01 if "f16" in name else 2e-6), f"{name}: variance is off by {error}")
 
 
-@claim("autoencoders go from one program to another where it has such encoders")
+@claim("autoencoders are converted to every program that has such encoders")
 def check_across(at):
     for name in FOLDERS:
         if not name.startswith("learning"):
@@ -96,7 +97,7 @@ def check_means(at, mean):
         ok(done.returncode == 65 and words in done.stderr, f"{words}: {done.stderr[-300:]}")
 
 
-@claim("safetensors and .npy of a dictionary have its bits, and are read as it is")
+@claim("safetensors and .npy have the bits of the dictionary, and are read like it")
 def check_plain(at):
     need(sagitta("seed", "--rows", ROWS, "--atoms", 40, "--center", "--output", f"{at}/seed"),
          "seed")
@@ -127,7 +128,7 @@ def check_plain(at):
                 hashes.append(f["inputs"].attrs["dictionary_hash"])
             if source == "dictionary.h5":
                 os.rename(out, f"{at}/{name}.own.h5")
-            elif mean is None or not source.endswith(".npy"):  # they have no place for a mean
+            elif mean is None or not source.endswith(".npy"):  # a .npy has no mean
                 done = sagitta("diff", f"{at}/{name}.own.h5", out)
                 ok(done.returncode == 0, f"{name}: codes by {source}: {done.stdout[-300:]}")
         ok(len(set(hashes)) == 1, f"{name}: hashes {hashes}")
@@ -137,7 +138,7 @@ def check_plain(at):
 
 
 def encoded(at, rows):
-    """The explained variance of rows that encode prints, with as many digits as the log."""
+    """The explained variance of rows, from the result of encode."""
     done = sagitta("encode", "--rows", f"{at}/{rows}.npy", "--dictionary", f"{at}/fit", "--output",
                    f"{at}/{rows}-codes", "--force")
     need(done, f"encode {rows}")
@@ -145,7 +146,7 @@ def encoded(at, rows):
         return f["metrics"].attrs["explained_variance"]
 
 
-@claim("what would explain little is not written, and errors say what to do")
+@claim("an export that would explain little is refused, and errors say what to do")
 def check_refusals(at):
     cut, end = (1024, 1536) if os.environ.get("SANITIZED") else (6144, 8192)
     with h5py.File(ROWS) as f:

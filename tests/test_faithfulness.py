@@ -138,10 +138,10 @@ def main():
                     far = abs(got - want).max()
                     ok(far <= AGREE, f"from window {first}: {far:.1e} away\n{got}\n{want}")
             ok(0 < want[0, 0] < 0.999 and want[-1, 0] > want[-1, 2] + 0.1, "something is lost")
-        with claim("a dictionary that describes all leaves the model as it is"):
+        with claim("a dictionary that describes the states completely changes nothing"):
             done, got = example(folder, "all")
             ok(got is not None and abs(got[:, :2] - 1).max() <= AGREE, f"{got} {done.stderr}")
-        with claim("rows of another layer, and what is no window, are refused"):
+        with claim("rows of another layer, and rows that are no whole windows, are refused"):
             for words, said in ((["--layer", "1"], "give the model, layer and window"),
                                 (["--layer", str(LAYERS)], "before the last"),
                                 (["--first", "5"], "a multiple of 16"),

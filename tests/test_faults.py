@@ -70,7 +70,7 @@ def check_killed(folder, ranks=3, *words):
         f"rank 1 killed: exit {code}, nothing published")
 
 
-@claim("after kills at random a result is whole or absent, a later run works")
+@claim("after kills at random moments a result is whole or absent, and a later run works")
 def check_random_kills(folder):
     moments, broken = random.Random(3), []
     for i in range(KILLS):
@@ -112,7 +112,7 @@ def spellings(folder):
             f"{folder}/link/../run/supports.h5"]
 
 
-@claim("two runs do not share a place, however it is spelled")
+@claim("two runs cannot write one result at once, however its name is written")
 def check_two_runs(folder):
     """Run without HDF5's locks, as on file systems on which they are turned off."""
     os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"
@@ -162,7 +162,7 @@ def faulty_encode(folder, fault, *words):
     return *done, time.time() - begun
 
 
-@claim("a disk that fails or hangs ends the job; threads that are late change no bit")
+@claim("a disk that fails or hangs ends the job; late threads change no bit")
 def check_disk(folder):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")
@@ -193,7 +193,7 @@ def check_disk(folder):
         ok(code == 65 and "row 2000" in text, f"a run fails while {what}: exit {code}")
 
 
-@claim("a run that fails while its reader has yet to begin says why")
+@claim("a run that fails before its reader has begun names the reason")
 def check_ahead(folder):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")

@@ -161,7 +161,7 @@ def check_series(got, codes, labels, name):
             ok(good, f"{name}, {key}: {what} {seen} {value}")
 
 
-@claim("--labels: single atoms with thresholds are those of brute force, ties and gaps too")
+@claim("--labels: single atoms and thresholds are those of brute force, also with ties and gaps")
 def check_labels(at):
     rng = np.random.default_rng(5)
     for n, k, kinds in ((301, 7, 12), (2, 3, 2), (1, 2, 1), (64, 1, 400)):
@@ -212,7 +212,7 @@ def check_logistic(at):
     ok(evaluated(*words, "--threads", 3)[0]["label"] == got, "three threads")
 
 
-@claim("fit --encode-s: the same atoms, codes of more, which encode takes too")
+@claim("fit --encode-s: the same atoms, more codes per row; encode takes this number from the fit")
 def check_encode_s(at):
     words = ("fit", "--rows", ROWS, "--holdout", NEXT, "--atoms", 40, "--top-s", 2, "--sweeps", 2)
     run(*words, "--output", f"{at}/plain")
@@ -240,7 +240,7 @@ def check_encode_s(at):
           ("--rounds 8", "--rounds 4"), "resumed with other rounds of encoding")
 
 
-@claim("what does not belong together is refused")
+@claim("inputs that do not belong together are refused")
 def check_refused(at):
     rng = np.random.default_rng(1)
     np.save(f"{at}/rows.npy", rng.normal(size=(20, 24)).astype("f4"))

@@ -41,7 +41,7 @@ def check_larger(p):
     ok(truth["f1"] > 0.90 and truth["mcc"] > 0.95, f"{truth}")
 
 
-@claim("128 of 512 features with trees, by which the recipe was chosen: F1 and MCC above 0.83")
+@claim("128 of 512 features with trees, with which the recipe was tuned: F1 and MCC above 0.83")
 def check_trees(p):
     truth = truth_of(p, ["--atoms", 512], 24576, ["--atoms", 128, "--l0", 2.1], [])
     ok(truth["f1"] > 0.83 and truth["mcc"] > 0.83, f"{truth}")

@@ -65,7 +65,7 @@ def check_planted(folder, codes):
         ok(done.returncode == 0, "and the supports")
 
 
-@claim("ranks, threads and instruction sets change no bit, with atoms revived")
+@claim("ranks, threads and instruction sets change no bit, also if atoms are replaced")
 def check_partition(folder):
     n, k = (2400, 600) if SANITIZED else (6000, 1500)
     random = np.random.default_rng(5)
@@ -117,7 +117,7 @@ def joint_step(path, dictionary, out, rho):
     return atoms / np.linalg.norm(atoms, axis=1)[:, None]
 
 
-@claim("a sweep relaxes as its formula says, and no longer once one has lost")
+@claim("sweeps are relaxed as the formula says, until one of them loses")
 def check_relaxation(folder):
     path = os.path.join(folder, "relaxed.npy")
     np.save(path, np.random.default_rng(7).standard_normal((900, 16)).astype("f4"))
@@ -166,7 +166,7 @@ def check_relaxation(folder):
         ok(np.array_equal(atoms, told), f"with rho = {rho} it is {omega} by itself")
 
 
-@claim("held-out windows change no atom, all other rows do")
+@claim("held-out windows change no atom; all other rows do")
 def check_unseen(folder):
     rows = np.random.default_rng(6).standard_normal((8 * 128 + 40, 6)).astype("f4")
     path = os.path.join(folder, "windows.npy")
@@ -194,7 +194,7 @@ def check_unseen(folder):
     ok(8 not in kept, "not the last one, which is not whole")
 
 
-@claim("the figure of unseen rows is what encode says of them; a fit ends when its text says")
+@claim("the explained variance of unseen rows is encode's; a fit ends when its help says")
 def check_judge(folder):
     path, _ = planted(folder, "judge", 2500, 40, 20, 3, True)
     rows = np.load(path)
@@ -221,7 +221,7 @@ def check_judge(folder):
            f"{words_}: exit {done.returncode} {done.stderr[-400:]}")
 
 
-@claim("of parts whole passes over the rows are counted before a fit ends")
+@claim("with parts, a fit ends after whole passes over the rows")
 def check_passes(folder):
     path, _ = planted(folder, "passes", 1000, 40, 20, 3, False)
     out = os.path.join(folder, "passes")
@@ -241,7 +241,7 @@ def check_passes(folder):
     ok(len(ends) > 1 and 20 not in ends, f"passes {ends}")
 
 
-@claim("the time that a line says is left is that of the sweeps to come, and of all rows' codes")
+@claim("the remaining time in a line counts the sweeps to come and the codes of all rows")
 def check_left(folder):
     path, _ = planted(folder, "left", 1500, 40, 20, 3, False)
     held = os.path.join(folder, "left-held.npy")
@@ -263,7 +263,7 @@ def check_left(folder):
         print(f"# {words}: {lines[-1][2]} s were said to be left, it took {took:.2f}")
 
 
-@claim("refit --holdout says what encode says, and resumes with the same rows alone")
+@claim("refit --holdout gives encode's figures, and is resumed only with the same rows")
 def check_refit(folder):
     at = lambda name: os.path.join(folder, "refit", name)
     sagitta("synth", "--n-rows", 500, "--atoms", 16, "--columns", 12, "--top-s", 3,
@@ -300,7 +300,7 @@ def check_refit(folder):
     ok(done.returncode == 65 and "do not vary" in done.stderr, f"equal: {done.stderr[-300:]}")
 
 
-@claim("what cannot be fitted is refused")
+@claim("rows and options that cannot be fitted are refused")
 def check_refused(folder):
     random = np.random.default_rng(7)
     rows, path = random.standard_normal((300, 5)).astype("f4"), os.path.join(folder, "bad.npy")
@@ -356,7 +356,8 @@ def check_refused(folder):
                (abs(atoms[:, 3]) < 1e-6).all()), f"no atom has it, {words}: {atoms[:, 3]}")
 
 
-@claim("fitted rows that do not vary are no judge either; a part of them is passed over")
+@claim("fitted rows that do not vary cannot judge a fit, and are refused; a part of such rows is "
+       "skipped")
 def check_constant(folder):
     for last, words in ((0, []), (64, ["--minibatch", 64]), (127, ["--minibatch", 127])):
         path = os.path.join(folder, "constant.npy")
@@ -375,7 +376,7 @@ def check_constant(folder):
             ok(np.isnan(fitted).sum() > 1 and best == np.nanargmax(fitted), f"{best} of {fitted}")
 
 
-@claim("more atoms than rows are refused before anything of their size is held, on every rank")
+@claim("more atoms than rows are refused on every rank before memory for them is allocated")
 def check_atoms_first(folder):
     if SANITIZED:
         skip("address sanitizers reserve terabytes of address space")
@@ -395,7 +396,7 @@ def check_atoms_first(folder):
            f"{atoms} atoms, {ranks} ranks: exit {done.returncode} {done.stderr[-300:]}")
 
 
-@claim("options that the update does not read are refused, or named where auto took the update")
+@claim("options that the update does not use are refused, or named if auto chose the update")
 def check_unread(folder):
     path, _ = planted(folder, "unread", 400, 12, 8, 3, True)
     words = ["--atoms", 12, "--top-s", 3, "--sweeps", 1, "--force"]
@@ -410,7 +411,7 @@ def check_unread(folder):
                f"--update {update} --{option} {more}: {done.returncode} {done.stderr[-300:]}")
 
 
-@claim("without a GPU fit --device cuda is refused, auto is the CPU")
+@claim("without a GPU fit --device cuda is refused, and auto is the CPU")
 def check_device(folder):
     path, _ = planted(folder, "device", 1500, 24, 20, 3, True)
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -35,8 +35,8 @@ def waited(folder):
         return sum(phase["most"] for phase in json.load(f)["phases"] if phase["name"] == "read")
 
 
-@claim("of a slow file waiting for parts takes less than half of the time that reading them does, "
-       "with the bytes of a fast one")
+@claim("with a slow file, waiting takes less than half of the time of reading; the bytes are "
+       "those of a fast file")
 def check_slow(folder):
     need(fit(f"{folder}/rows.npy", f"{folder}/fast"), "a fast file")
     for name in "rows.npy", "rows.h5":
@@ -46,7 +46,7 @@ def check_slow(folder):
         same(f"{folder}/fast/state.h5", f"{folder}/slow/state.h5", name)
 
 
-@claim("a row that is no number is named, on several ranks too")
+@claim("a row that is not finite is named, also on several ranks")
 def check_bad(folder):
     rows = np.load(f"{folder}/rows.npy")
     rows[3 * PART + 4200, 5] = np.nan

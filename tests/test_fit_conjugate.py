@@ -73,7 +73,8 @@ PLAIN = ["--atoms", K, "--top-s", S, "--uncentered", "--holdout-share", 0, "--rh
          "--relaxation", 1, "--revive-share", 0]
 
 
-@claim("atoms go where numpy's conjugate gradients do, and with many steps to the least squares")
+@claim("atoms move as with NumPy's conjugate gradients; many steps reach the least squares "
+       "solution")
 def check_formula(folder):
     rows, path = rows_make(folder)
     need(fit(f"{folder}/start", path, *PLAIN, "--sweeps", 0), "the start")
@@ -92,7 +93,7 @@ def check_formula(folder):
         ok(np.abs(got - atoms).max() > 100 * NEAR, "they moved")
 
 
-@claim("by parts earlier rows hold atoms back by their weights, which state.h5 has")
+@claim("with parts, the weights in state.h5 make atoms that earlier rows used move less")
 def check_parts(folder):
     rows, path = rows_make(folder)
     half = len(rows) // 2
@@ -120,7 +121,8 @@ def check_parts(folder):
        not {"gram", "target"} & names, f"the weights alone: {names}")
 
 
-@claim("ranks, threads, sharing, and instruction sets change no bit, with atoms replaced")
+@claim("ranks, threads, shared memory and instruction sets change no bit, also if atoms are "
+       "replaced")
 def check_ranks(folder):
     _, path = rows_make(folder, "uneven.npy", 9000, 12, common=8)
     for name, words in ("whole", []), ("parts", ["--minibatch", 5000]):
@@ -148,7 +150,7 @@ def check_ranks(folder):
     same(f"{folder}/narrow/dictionary.h5", f"{folder}/narrow-5/dictionary.h5", "two columns")
 
 
-@claim("a state without weights, or of another update, is not gone on from")
+@claim("a state without weights, or of another update, is not resumed")
 def check_refused(folder):
     _, path = rows_make(folder)
     words = [*PLAIN, "--minibatch", 300]
@@ -170,7 +172,7 @@ def plan(rows, *words, ranks=0):
     return json.loads(done.stdout)
 
 
-@claim("a dry run needs no memory of K squared, and ranks share the rest")
+@claim("the plan has no memory of size K squared, and ranks divide the rest")
 def check_plan(folder):
     with open(f"{folder}/hole.npy", "wb") as f:
         head = {"descr": "<f2", "fortran_order": False, "shape": (1 << 18, 256)}

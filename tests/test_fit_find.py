@@ -56,7 +56,7 @@ def check_ranks(p):
         same(p.at("one", name), p.at("over", name), "resumed beside an older result")
 
 
-@claim("the state is saved every --save-seconds, also where an update takes several batches")
+@claim("the state is saved every --save-seconds, also within an update of several batches")
 def check_saved(p):
     np.save(p.at("many.npy"), rows_make(np.random.default_rng(2), 33000))
     job = job_start(*p.words("saved", "--rows", p.at("many.npy"), "--atoms", 512, "--save-seconds",
@@ -68,7 +68,7 @@ def check_saved(p):
     ok(is_running and there, f"no state before the end, or {text[-300:]}")
 
 
-@claim("rows times a power of two have the same atoms, to the bit, and codes times that power")
+@claim("rows times a power of two give the same atoms bit for bit, and codes times that power")
 def check_units(p):
     need(p.run("unit-0"), "as they are")
     for power in -61, 1, 40:
@@ -93,7 +93,7 @@ def solve(nnls, d, y, active):
     return codes
 
 
-@claim("unseen rows have the active atoms and codes that NumPy and SciPy find by the thresholds")
+@claim("thresholds give unseen rows the active atoms and codes that NumPy and SciPy find")
 def check_numpy(p):
     try:
         from scipy.optimize import nnls
@@ -125,7 +125,8 @@ def check_numpy(p):
     ok(worst < 1e-4, f"codes differ by {worst}")  # float32 scores, and codes solved in float64
 
 
-@claim("more is explained, and found, than at the start; run.json says so")
+@claim("at the end more is explained, and more atoms are active, than at the start; run.json has "
+       "this")
 def check_told(p):
     told = json.loads(p.one.stdout)
     lines = told["lines"]
@@ -155,7 +156,7 @@ def check_used(p):
     ok(own - 0.1 < routed < 1, f"by matching pursuit {routed}, by thresholds {own}")
 
 
-@claim("verify finds codes again by the thresholds, also of --l0, and sees others")
+@claim("verify computes codes again from the thresholds, also with --l0, and finds wrong ones")
 def check_verified(p):
     done = sagitta("verify", p.at("one"), "--rows", p.at("rows.npy"))
     need(done, "verify")
@@ -172,7 +173,7 @@ def check_verified(p):
               ["row ", "other atoms, scores or codes"], f"{out}, changed rows")
 
 
-@claim("export writes what other programs find codes by, and says how good that is")
+@claim("export writes an encoder for other programs, and says how much its codes explain")
 def check_exported(p):
     rows = ["--rows", p.at("held.npy")]
     done = sagitta("export", p.at("one"), "--to", "saelens", *rows, "--output", p.at("sae"))
@@ -191,7 +192,7 @@ def check_exported(p):
           ["tied encoder", "'--to saelens'"], "sparsify")
 
 
-@claim("what is asked for wrongly is refused, with what to do")
+@claim("wrong requests are refused, and the message says what to do")
 def check_refused(p):
     fails(p.run("x", "--l0", 0), 2, ["'--l0' is missing"], "no number")
     fails(p.run("x", "--l0", 25), 2, ["'--l0' is 25", "24 atoms", "lower it"], "more than atoms")
@@ -212,7 +213,7 @@ def check_refused(p):
                   "signed", "--output", p.at("x")), 2, ["'--codes'", "leave it out"], "signed")
 
 
-@claim("a GPU finds and encodes the same bytes, begun on either")
+@claim("a GPU gives the same bytes, also if a CPU began the job or continues it")
 def check_gpu(p):
     if not gpu_present():
         return

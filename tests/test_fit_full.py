@@ -69,7 +69,7 @@ def check_end(place, kind, when, code, text, told):
     place.same(kind, "full", f"{kind}, {when}")
 
 
-@claim("a disk that is full from any moment of a sweep on")
+@claim("a disk that is full from any moment of a sweep on ends the fit with 74")
 def check_full(place, kind):
     words, of = place.words("full", kind), f"{KINDS[kind][1]}.*.tmp"
     done = sagitta(*place.words(kind, kind))
@@ -82,7 +82,7 @@ def check_full(place, kind):
         check_end(place, kind, f"{part} of {calls} writes", code, text, "No space left")
 
 
-@claim("a limit of file size below what the next sweep has to write")
+@claim("a limit of file size that the next sweep exceeds ends the fit with 74")
 def check_limit(place):
     out = place.at("full")
     shutil.rmtree(out, ignore_errors=True)

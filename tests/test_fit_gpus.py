@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: if every rank has a GPU, fit and refit give each rank all rows.  It codes its share of
-them, and takes the steps of all atoms, or of its share if a class is large.  Dictionary and
-supports are those of a CPU, also if one continues the job of the other.  A rank that fails ends all
-ranks.  Without GPUs the ranks divide the rows."""
+"""Claim: if every rank has a GPU, fit and refit give each rank all rows.  Each rank codes its share
+of the rows.  It takes the steps of all atoms of a class; of a large class only those of its share.
+Dictionary and supports are those of a CPU, also if GPUs continue the job of a CPU, or a CPU that of
+GPUs.  A rank that fails ends all ranks.  Without GPUs the ranks divide the rows."""
 import os
 import tempfile
 
@@ -41,7 +41,7 @@ def check_ranks(folder):
             ok(equal(folder, "cpu-" + codes, out), f"{ranks} ranks, {codes}: the CPU's bits")
 
 
-@claim("classes of many atoms are shared out, and give the bits of a CPU")
+@claim("ranks divide classes of many atoms, and give the bits of a CPU")
 def check_shared(folder):
     words = ["--atoms", 1500, "--top-s", 2]
     done = fit(folder, "cpu-shared", *words, "--device", "cpu")
@@ -64,7 +64,7 @@ def check_shared(folder):
     ok(met >= 4, f"{met} of 8 jobs met the call that fails")
 
 
-@claim("a fit goes on from ranks with GPUs to a CPU and back")
+@claim("a fit is continued from ranks with GPUs on a CPU, and the other way round")
 def check_resume(folder):
     for out, devices in ("there", ("cuda", "cpu")), ("back", ("cpu", "cuda")):
         for sweeps, device in zip((2, 4), devices):
@@ -145,7 +145,7 @@ def check_refit_faults(folder):
     ok(met >= 5, f"{met} of 8 jobs met the call that fails")
 
 
-@claim("without GPUs ranks share out the rows, however much there is to do")
+@claim("without GPUs ranks divide the rows, for any amount of work")
 def check_none(folder):
     at = f"{folder}/none"
     sagitta("synth", "--n-rows", 40000, "--atoms", 4000, "--columns", 64, "--top-s", 4, "--output",

@@ -81,7 +81,7 @@ def deck_text(value):
     return "%.17g" % value if isinstance(value, float) else str(value)
 
 
-@claim("run.json says what history, metrics, options and log say")
+@claim("run.json has what history, metrics, options and log have")
 def check_same(place):
     log, page = place.fit("one", 4, "--update", "joint", ranks=2)
     check_history(page, place.at("one", "dictionary.h5"), "dictionary.h5")
@@ -110,7 +110,8 @@ def check_same(place):
        [s["rank"] for s in page["seats"]] == [0, 1], "phases, and seats of ranks")
 
 
-@claim("a resumed run's has all sweeps; without held-out rows, and of rows that do not vary, null")
+@claim("a resumed run has all sweeps; null stands for figures without held-out rows or of rows "
+       "that do not vary")
 def check_more(place):
     place.fit("two", 2, "--update", "joint")
     _, page = place.fit("two", 4, "--update", "joint", "--resume")
@@ -137,7 +138,7 @@ def check_more(place):
     check_history(page, place.at("part", "dictionary.h5"), "parts")
 
 
-@claim("names with quotes, control characters and letters of any language are as they were")
+@claim("names with quotes, control characters and any letters are kept")
 def check_names(place):
     odd = place.at(ODD + ".npy")
     shutil.copy(place.at("rows.npy"), odd)
@@ -148,7 +149,7 @@ def check_names(place):
        page["options"]["output"] == place.at(out) and odd in page["command"], str(page["inputs"]))
 
 
-@claim("no input and nothing that a link names is replaced, and a failed run leaves the last one")
+@claim("no input and no target of a link is replaced, and a failed run leaves the earlier run.json")
 def check_places(place):
     os.mkdir(place.at("in"))
     with h5py.File(place.at("in", "run.json"), "w") as f:
@@ -174,7 +175,7 @@ def check_places(place):
        f"exit {done.returncode} {done.stderr[-200:]}")
 
 
-@claim("a run that is stopped leaves its sweeps so far; where it cannot be written, a warning")
+@claim("a stopped run has its sweeps so far; if run.json cannot be written, there is a warning")
 def check_stopped(place):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")

@@ -34,8 +34,9 @@ class Place:
                           "--sweeps", SWEEPS, "--output", self.at(out), *words)
 
     def held_up(self, out, part, *words, of="dictionary.h5"):
-        """Start a fit that waits while it publishes this file, at this part of all calls for it.
-        Returns the job and its gate."""
+        """Start a fit that waits at a call for this file while it publishes the file.  part: where
+        this call is among all calls for the file, 0 to 1.  Returns the job, and the file that
+        holds it up."""
         of, gate = f"{of}.*.tmp", self.at("gate")
         calls = faulty("gate:1000000000", *self.words(out, *words, "--force"), count=True, of=of)
         shutil.rmtree(self.at(out))
@@ -62,7 +63,7 @@ class Place:
             ok(done.returncode == 0, f"{text}, {name}: {done.stdout[-300:]} {done.stderr[-200:]}")
 
 
-@claim("one sweep computes meanwhile, and waits then")
+@claim("while a state is published, one sweep is computed, and then waits")
 def check_ahead(place):
     job, gate = place.held_up("ahead", 0.5)
     there = place.sweep("ahead", "dictionary.h5")
@@ -77,7 +78,7 @@ def check_ahead(place):
     place.goes_on("ahead", "nothing left to do")
 
 
-@claim("a signal that ends it meanwhile")
+@claim("a signal ends the fit while it publishes")
 def check_ends(place):
     for number, code in (signal.SIGKILL, -signal.SIGKILL), (signal.SIGHUP, -signal.SIGHUP), \
                         (signal.SIGUSR1, 75):
@@ -99,7 +100,7 @@ def check_ends(place):
         place.goes_on(name, name)
 
 
-@claim("what is published is the state as it was, though the next sweep has moved the atoms")
+@claim("the published state does not change, although the next sweep has moved the atoms")
 def check_copied(place):
     words = ["--rows", place.at("few.npy"), "--atoms", 50, "--top-s", 6, "--relaxation", 1]
     for _ in range(20):  # the file exists only for a moment

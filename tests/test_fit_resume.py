@@ -64,7 +64,7 @@ class Place:
             ok(done.returncode == 0, f"{text}, {name}: {done.stdout[-300:]} {done.stderr[-200:]}")
 
 
-@claim("some sweeps and then others are all sweeps at once, on any number of ranks")
+@claim("a fit in two runs gives the bytes of one run, on any number of ranks")
 def check_same(place, kind):
     place.begin(f"{kind}-5", kind, 5)
     place.begin(f"{kind}-2", kind, 2)
@@ -87,7 +87,7 @@ def check_same(place, kind):
     place.same(f"{kind}-2", f"{kind}-anew", f"{kind}, nothing to resume")
 
 
-@claim("a run that is killed at any call for a file is gone on from")
+@claim("a run that is killed at any call for a file can be resumed")
 def check_killed(place, kind):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
@@ -105,7 +105,7 @@ def check_killed(place, kind):
     return None
 
 
-@claim("a run that is asked to stop ends with 75 after a sweep, and is gone on from")
+@claim("a run that is asked to stop ends with 75 after a sweep, and can be resumed")
 def check_asked(place, kind):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
@@ -138,7 +138,7 @@ def check_asked(place, kind):
     return None
 
 
-@claim("past the best sweep the last state is gone on from, and it must be there")
+@claim("after the best sweep a fit is resumed from the last state, which must exist")
 def check_past(place):
     random = np.random.default_rng(9)
     np.save(place.at("few.npy"), random.standard_normal((60, 12)).astype("f4"))
@@ -160,7 +160,8 @@ def check_past(place):
        f"without the last state: exit {done.returncode} {done.stderr[-300:]}")
 
 
-@claim("there are two states while the last sweep is not the best, else one; by parts always two")
+@claim("if the last sweep is not the best, two states are kept, otherwise one; with parts always "
+       "two")
 def check_states(place):
     np.save(place.at("wavy.npy"), np.random.default_rng(3).standard_normal((300, 12)).astype("f4"))
     words = ["--rows", place.at("wavy.npy"), "--holdout", place.at("held.npy"), "--atoms", 50,
@@ -183,7 +184,7 @@ def check_states(place):
         ok(parts > 1 or {(1, True), (2, False), (4, True), (5, False)} <= found, f"{found}")
 
 
-@claim("a fit that goes on with its last part, which is short, gives the bytes of one run")
+@claim("a fit that is resumed at its last part, which is short, gives the bytes of one run")
 def check_short_part(place):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
@@ -211,7 +212,7 @@ def check_short_part(place):
     return None
 
 
-@claim("a complete fit whose rows are encoded again keeps its detectors where that is stopped")
+@claim("a complete fit keeps its detectors if encoding its rows again is stopped")
 def check_complete(place):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
@@ -253,7 +254,7 @@ def run_json(folder):
         return json.load(f)
 
 
-@claim("the encoding at the end is saved: no byte changes, and a kill loses what came after a save")
+@claim("saving the final encoding changes no byte, and a kill loses only what was not yet saved")
 def check_saved(place, words, ranks):
     out, often = place.at("often"), ["--save-seconds", 1e-9]
     shutil.rmtree(out, ignore_errors=True)
@@ -301,7 +302,7 @@ def check_saves(place):
     check_saved(place, [*words, "--find", "features", "--l0", 2.5], 3)
 
 
-@claim("a fit that replaces another and is killed leaves no supports of the other's atoms")
+@claim("a fit that replaces another one and is killed leaves no supports of the other's atoms")
 def check_replaced(place):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")

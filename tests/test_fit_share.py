@@ -41,7 +41,7 @@ def same(a, b, names=FILES):
         ok(done.returncode == 0, f"{os.path.basename(b)}: {name}: {done.stdout[:200]}")
 
 
-@claim("once per node, or in each rank: the bytes of one rank")
+@claim("shared by a node or held by each rank: the bytes of one rank")
 def check_bytes(folder, words):
     fit(words, f"{folder}/one", 1)
     for ranks, share in ((3, "yes"), (3, "no"), (4, "auto")):
@@ -50,7 +50,7 @@ def check_bytes(folder, words):
         same(f"{folder}/one", out)
 
 
-@claim("by parts: sums that are forgotten, and that another number of ranks goes on with")
+@claim("with parts: sums of replaced atoms are cleared, and another number of ranks continues")
 def check_parts(folder, words):
     text = fit([*words, *PARTS], f"{folder}/parts", 1)
     revived = re.findall(r"revived (\d+)", text)
@@ -66,14 +66,14 @@ def check_parts(folder, words):
         same(f"{folder}/parts", out, (*FILES, "state.h5"))
 
 
-@claim("on three nodes each has it once, with what ranks of the others added up")
+@claim("each of three nodes has the lists once, with the sums of the ranks of other nodes")
 def check_nodes(folder, words):
     nodes = {"LD_PRELOAD": LIBRARY, "NODE_RANKS": "2"}
     fit([*words, *PARTS], f"{folder}/nodes", 5, "--share", "yes", **nodes)
     same(f"{folder}/parts", f"{folder}/nodes", (*FILES, "state.h5"))
 
 
-@claim("--dry-run counts it once per node")
+@claim("--dry-run counts shared memory once per node")
 def check_plan(words):
     words = [*words, "--minibatch", 1024, "--dry-run"]
     words[words.index("--atoms") + 1] = 3000
@@ -89,7 +89,7 @@ def check_plan(words):
     ok(abs(figures["no"] - figures["yes"] - less) < 0.2, f"{less} MB less: {figures}")
 
 
-@claim("where it cannot be had each rank has its own, or the job is refused")
+@claim("if memory cannot be shared, each rank has its own copy, or the job is refused")
 def check_faults(folder, words):
     for fault, share, code, said in (("room", "auto", 0, ""), ("room", "yes", 71, "are free"),
                                      ("window", "auto", 0, ""), ("page", "auto", 0, ""),
@@ -120,7 +120,7 @@ def peak(words):
     return float(found[1]) / 1024
 
 
-@claim("by parts, a run that is resumed takes no more memory on a rank than one that begins")
+@claim("with parts, a resumed run takes no more memory per rank than a new one")
 def check_resumed(folder, words):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers take memory of their own")

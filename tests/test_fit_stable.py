@@ -54,7 +54,7 @@ ALIKE = (
 )
 
 
-@claim("the default is --find codes with fewer atoms a row than rows are encoded with")
+@claim("the default is --find codes with fewer atoms per row in the fit than in the codes")
 def check_alike(p):
     for words, codes, top_s, encode_s in ALIKE:
         page, _ = p.fit("stable", *words, "--force")
@@ -68,7 +68,7 @@ def check_alike(p):
     ok(p.same("plain", "given"), "--find codes has 32")
 
 
-@claim("on three ranks, resumed by either name, and by used.in")
+@claim("the same bytes on three ranks, resumed with either set of options, and by used.in")
 def check_resumed(p):
     p.fit("one")
     p.fit("three", ranks=3)
@@ -88,7 +88,7 @@ def check_resumed(p):
     ok(p.same("deck", "encode"), "a deck")
 
 
-@claim("what is left open is told, and what is cut")
+@claim("the log names defaults that were chosen, and limits that applied")
 def check_told(p):
     for words, said in (((), "top-s 8, to fit with; encode-s 32, to describe with: four times"),
                         (("--top-s", 12), "encode-s 40, to describe with: as many as --atoms"),

@@ -42,7 +42,7 @@ class Place:
         return said[1] if said else None, numbers, text
 
 
-@claim("encode takes the numbers of the fit, unless it is told others")
+@claim("encode takes atoms per row and rounds from the fit, unless they are given")
 def check_encode(place):
     asked, numbers, _ = place.encode("asked", "--top-s", 3, "--rounds", 2)
     ok(asked is None and numbers == (3, 2), f"both are asked for: {asked} {numbers}")
@@ -66,7 +66,7 @@ def check_encode(place):
            ("was fitted with 2 rounds" in text) == (words == ["--rounds", 1]), f"{words}: {said}")
 
 
-@claim("of a dictionary that says nothing they are 32 and 1; a refit's says them too")
+@claim("for a dictionary without these numbers they are 32 and 1; refit stores them too")
 def check_silent(place):
     with h5py.File(place.at("fit", "dictionary.h5")) as f:
         np.save(place.at("atoms.npy"), f["atoms"][...])
@@ -138,7 +138,7 @@ def check_npy(place):
     ok(done.returncode == 65 and "is truncated" in done.stderr, f"cut: {done.stderr}")
 
 
-@claim("a page that has nothing to say says what may be done")
+@claim("for files with nothing to show, inspect says what can be done")
 def check_hints(place):
     with h5py.File(place.at("empty.h5"), "w") as f:
         f.create_group("nothing")

@@ -71,7 +71,7 @@ def figure(plan, name):
     return 1e6 * float(re.search(rf"{name} +(?:up to |about )?([0-9.]+)", plan)[1])
 
 
-@claim("memory: what a job takes is said before, and not much more")
+@claim("the forecast of memory is enough for each job, and not much more")
 def memory_check(folder):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers take memory of their own")
@@ -121,7 +121,7 @@ def holes_check(folder):
     ok(figure(plan, "memory") < 8e9, f"a training holds no more of more rows: {plan}")
 
 
-@claim("ranks share rows; with more of them each has less")
+@claim("ranks divide rows; with more ranks each has less")
 def ranks_check(folder):
     few = ["fit", "--atoms", 64, "--sweeps", 1]
     many = f"{folder}/many.npy"  # more memory than lists and messages take
@@ -143,7 +143,7 @@ def taken(folder, job, ranks):
     return took
 
 
-@claim("encode: what a rank takes is said before, with the program, on 1, 2 and 4 ranks")
+@claim("encode: the forecast for a rank, with the program itself, on 1, 2 and 4 ranks")
 def encode_check(folder):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers take memory of their own")
@@ -159,7 +159,7 @@ def encode_check(folder):
            f"{ranks} ranks: {1e-6 * said:.0f} MB said, {1e-6 * took:.0f} taken")
 
 
-@claim("seven commands plan, in lines and as an object: memory, what is present, and files")
+@claim("the plans of seven commands, as text and as JSON: memory needed, memory present, and files")
 def commands_check(folder):
     made = f"{folder}/made"
     need(sagitta("synth", "--n-rows", 8192, "--columns", 16, "--atoms", 32, "--top-s", 4,
@@ -185,8 +185,8 @@ def commands_check(folder):
                f"{name}, {ranks} ranks: {page}")
 
 
-@claim("what merge says is what it takes: memory within a tenth, bytes within a twentieth, and it "
-       "writes nothing")
+@claim("merge: the forecast of memory is right within a tenth, that of bytes within a twentieth, "
+       "and nothing is written")
 def merge_check(folder):
     words = ["--rows", REAL, "--dictionary", f"{folder}/seed/dictionary.h5", "--top-s", 256,
              "--output", f"{folder}/of-merge"]

@@ -35,7 +35,8 @@ def encode(at, rows, out="o.h5", *words, dictionary="atoms.npy"):
                    "--output", f"{at}/{out}", "--force", *words)
 
 
-@claim("colons belong to a file's name, or to that of what is in it, as there is a file")
+@claim("a colon belongs to a file's name if such a file exists, otherwise it begins a name inside "
+       "a file")
 def check_colons(at, rows, atoms):
     need(encode(at, f"{at}/rows.npy", "whole.h5"), "the rows themselves")
     os.makedirs(f"{at}/a:b")
@@ -72,7 +73,7 @@ def filtered(path, name, values, number, mask=0):
         d.write_direct_chunk((0,) * values.ndim, values.tobytes(), mask)
 
 
-@claim("of a filter that is missing the name and the number are said, and what to do")
+@claim("a missing HDF5 filter is reported with its name and number, and what to do")
 def check_filters(at, rows, atoms):
     for number, name in ((32000, "LZF (32000)"), (32001, "Blosc (32001)"), (307, "bzip2 (307)"),
                          (32015, "Zstandard (32015)"), (31000, "of that number (31000)")):
@@ -111,7 +112,7 @@ def patched(path, out, pattern, byte, value):
         f.write(whole)
 
 
-@claim("of a version that this HDF5 does not know it is said that a newer one wrote it")
+@claim("if this HDF5 does not know a version, the message says that a newer HDF5 wrote the file")
 def check_newer(at, rows):
     with h5py.File(f"{at}/old.h5", "w", libver=OLD) as f:
         f.create_dataset("rows", data=rows, chunks=(50, P), compression="gzip")
@@ -131,7 +132,7 @@ def check_newer(at, rows):
         ok("copy it again" not in done.stderr, f"{what}: it is not called damaged alone")
 
 
-@claim("of a file that is being written it is said that a program has it open")
+@claim("if a program is writing a file, the message says so")
 def check_open(at, rows):
     for swmr in (True, False):
         with h5py.File(f"{at}/open.h5", "w", libver="v110") as f:
@@ -170,7 +171,7 @@ def uses(at, path, out):
             "top": sagitta("top", "--supports", path, *end)}
 
 
-@claim("indices and their starts may be of any whole type; one that is no atom is named")
+@claim("indices and their starts may have any integer type; an index that is no atom is named")
 def check_whole(at, codes):
     path = f"{at}/codes.h5"
     csr(path, codes)
@@ -215,7 +216,7 @@ def python2(path, values, order="False"):
         f.write(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + values.tobytes())
 
 
-@claim("a .npy file has one array: several, one behind the other, are refused, other bytes are not")
+@claim("a .npy file with a second array after the first is refused; other bytes after it are not")
 def check_single(at, rows):
     with open(f"{at}/several.npy", "wb") as f:
         np.save(f, rows[:9])
@@ -230,7 +231,7 @@ def check_single(at, rows):
         ok(done.returncode == (65 if what else 0) and what in done.stderr, f"{name}: {done.stderr}")
 
 
-@claim("headers of Python 2 are read, as NumPy reads them; what only looks like one is not")
+@claim("headers of Python 2 are read as NumPy reads them; similar ones that are wrong are refused")
 def check_python2(at, rows, atoms):
     python2(f"{at}/two.npy", rows)
     need(encode(at, f"{at}/two.npy"), "rows")

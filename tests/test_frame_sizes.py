@@ -59,7 +59,7 @@ def devices():
     return (("--device", "cpu"), ("--device", "cuda")) if gpu_present() else (("--device", "cpu"),)
 
 
-@claim("supports are those of float64, whatever the unit of the rows")
+@claim("supports are those of float64, for rows times any power of two")
 def check_scaled(folder, on):
     for rounds in 1, 3:
         _, first, scores, said = encode(folder, ROWS, FRAMES, "--rounds", rounds, *on)
@@ -80,7 +80,7 @@ def check_scaled(folder, on):
         ok(np.array_equal(got, want), f"atoms of one vector, 2^{power}")
 
 
-@claim("rows of all sizes beside each other, on any ranks, with the filter and without")
+@claim("rows of very different sizes together, on any ranks, with the filter and without")
 def check_mixed(folder, on):
     rows = np.ldexp(ROWS, RANDOM.integers(-118, 119, (N, 1)).astype("i4"))
     rows[100] = 0
@@ -96,7 +96,7 @@ def check_mixed(folder, on):
                 ok(f.read(4) and base == (got.tobytes(), found.tobytes()), "the same bits")
 
 
-@claim("exact later rounds: residuals of 2^-60 of their rows keep their order")
+@claim("in later rounds residuals of 2^-60 of their rows keep the order of scores")
 def check_residuals(folder, on):
     """A row is one vector of a frame with disjoint columns, plus 2^-70 times parts in other
     frames."""
@@ -111,7 +111,7 @@ def check_residuals(folder, on):
     ok((found == [1, 2.0**-70, 1.5 * 2.0**-71]).all(), f"scores {found[0]}")
 
 
-@claim("what no frame sees but parts of 2^-80 is warned of; rows of zeros are not")
+@claim("rows of which frames describe only a part of 2^-80 get a warning; rows of zeros do not")
 def check_unseen(folder, on):
     frames = np.concatenate([np.zeros((K, 2, 1), "f4"), FRAMES], 2)
     rows = np.concatenate([np.zeros((N, 1), "f4"), ROWS], 1)

@@ -167,7 +167,7 @@ def candidates_of(done):
     return found and float(found.group(1))
 
 
-@claim("ranks add no candidates where each has all atoms")
+@claim("if each rank has all atoms, ranks add no candidates")
 def check_candidates(folder):
     words = ["--rows", f"{folder}/wide/rows.h5", "--dictionary", f"{folder}/wide/dictionary.h5",
              "--top-s", 8, "--filter", "on", "--device", "cpu", "--threads", 1, "--cosine-limit",
@@ -186,7 +186,7 @@ def check_candidates(folder):
     ok(counts["2x1"] == one and counts["4x1"] == one and counts["1x4"] > one, str(counts))
 
 
-@claim("a grid that cannot be is refused, and the message says what would do")
+@claim("an impossible grid is refused, and the message names a possible one")
 def check_refused(folder):
     out = f"{folder}/refused.h5"
     for grid, ranks, words in (("2x2", 2, ["2x2", "for 4 ranks", "there are 2", "2x1, 1x2"]),
@@ -207,7 +207,7 @@ def dry(folder, grid, ranks):
     return done
 
 
-@claim("auto: fewer groups where memory is short, and the log says how much")
+@claim("auto makes fewer groups if memory is short, and the log has the sizes")
 def check_memory(folder):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers reserve more than any limit of addresses")
@@ -223,7 +223,8 @@ def check_memory(folder):
         ok(re.search(f"grid +{grid}: {why}", done.stderr), f"{grid}: {done.stderr}")
 
 
-@claim("auto: as many groups as hold the dictionary and have rows; --dry-run says so")
+@claim("auto makes as many groups as have memory for the dictionary, and rows; --dry-run shows "
+       "this")
 def check_auto(folder):
     done = dry(folder, "auto", 4)
     ok("4 groups of 1 rank, each" in done.stdout and "4x1: a rank holds the dict" in done.stderr,
@@ -236,7 +237,7 @@ def check_auto(folder):
        f"{few.stdout} {few.stderr}")
 
 
-@claim("a job of GPUs is planned where there is none, of a dictionary with a mean too")
+@claim("a job for GPUs is planned on a machine without one, also for a dictionary with a mean")
 def check_gpu_plan(folder):
     mean = f"{folder}/mean.h5"
     rows = ("--rows", f"{folder}/rows.npy")

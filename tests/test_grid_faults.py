@@ -37,7 +37,8 @@ def calls(folder, *words, rank):
 
 def check_rounds(folder, rounds, tries):
     words, seen = ("--grid", f"1x{RANKS}", "--rounds", rounds), set()
-    with claim(f"{rounds} rounds: memory that fails on one rank ends all with its message"):
+    with claim(f"{rounds} rounds: if an allocation fails on one rank, all ranks end with its "
+               "message"):
         most = {rank: calls(folder, *words, rank=rank) for rank in range(RANKS)}
         for turn in range(tries):
             rank = turn % RANKS

@@ -132,7 +132,7 @@ def check_kills(folder):
     print(f"# {kills} kills, {trial} results")
 
 
-@claim("SIGKILL at the calls for its file, up to the last before it has its name: the same")
+@claim("SIGKILL at calls for its file, up to the last before it is renamed: the same bytes")
 def check_calls(folder):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")
@@ -189,7 +189,8 @@ def twice_stopped(folder, out):
     return stopped(folder, out, "--resume")
 
 
-@claim("a torn record, and hashes that are none of it, leave the record before; with none it ends")
+@claim("an incomplete record, or one with wrong hashes, is ignored; without an earlier record the "
+       "job is refused")
 def check_torn(folder):
     journal, growing = twice_stopped(folder, f"{folder}/torn")
     heads = [(record_head(journal, at), at) for at in records(journal)]
@@ -215,7 +216,7 @@ def check_torn(folder):
         fails(sagitta("inspect", left(out)[0], "--json"), 65, ["damaged"], f"{name}, --json")
 
 
-@claim("a record that is forged, with the right hash, is seen by the comparison with one run")
+@claim("a forged record with a right hash is found by comparison with one run")
 def check_forged(folder):
     journal, _ = stopped(folder, f"{folder}/forged")
     at = next(a for a in records(journal) if record_head(journal, a)[0])
@@ -234,7 +235,7 @@ def check_forged(folder):
     ok(done.returncode == 1 and "metrics" in done.stdout, f"{done.returncode} {done.stdout}")
 
 
-@claim("what is lost, damaged, of another job, or there already, is refused")
+@claim("files that are lost, damaged, of another job, or there already, are refused")
 def check_refused(folder):
     out = f"{folder}/refused"
     journal, growing = stopped(folder, out)
@@ -309,7 +310,7 @@ def check_changed(folder):
             ok("rows_terms" in done.stderr and left(out)[0], f"{name}: {done.stderr[-600:]}")
 
 
-@claim("a part that an earlier run left goes into the file that grows; one job at a time")
+@claim("a part of an earlier run is copied to the growing file; only one job may do this at a time")
 def check_before(folder):
     out = f"{folder}/part"
     os.makedirs(out)
@@ -335,7 +336,8 @@ def check_before(folder):
     equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", "the first of two")
 
 
-@claim("no room: 73 with both numbers before any work; a disk that fails later leaves the record")
+@claim("too little space: 73 with both sizes before any work; a disk that fails later leaves the "
+       "record")
 def check_room(folder):
     out = f"{folder}/room"
     if os.environ.get("SANITIZED"):
@@ -381,7 +383,7 @@ def check_room(folder):
             shutil.rmtree(out)
 
 
-@claim("a file that cannot be looked at is not lost: 74, and the record stays for a later run")
+@claim("a file that cannot be read now ends the job with 74, and the record stays for a later run")
 def check_looks(folder):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")
@@ -401,7 +403,8 @@ def check_looks(folder):
     equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", "later")
 
 
-@claim("what is left is in the way of all who write its result; with --force they replace it, last")
+@claim("unfinished files block every command that writes their result; with --force they are "
+       "replaced at the end")
 def check_others(folder):
     parts, rows = [], f"{folder}/rows.npy"
     for i, rows_of in enumerate((f"0:{5 * BLOCK}", f"{5 * BLOCK}:")):
@@ -430,7 +433,7 @@ def check_others(folder):
             same(f"{folder}/whole-encode.h5", f"{out}/supports.h5", name)
 
 
-@claim("--force gives up what is recorded only for something else that is there")
+@claim("--force discards what is recorded only when something else takes its place")
 def check_force(folder):
     out = f"{folder}/force"
     words = words_of(folder, "--output", f"{out}/x.h5", "--force")
@@ -459,7 +462,7 @@ def check_force(folder):
         equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", f"{ranks} ranks")
 
 
-@claim("what a rank has written is checked beside the work, so that little is left for a stop")
+@claim("ranks check what they have written while they compute, so that a stop takes little time")
 def check_beside(folder):
     for top_s, beside in ((4, 0), (64, BLOCK)):
         out = f"{folder}/beside{top_s}"

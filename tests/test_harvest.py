@@ -168,7 +168,7 @@ def long_arrays():
 LONG_FACTS = ({}, {"causal": 0}, {"window": 1500}, {"causal": 0, "window": 7, "softcap": 3.0})
 
 
-@claim("positions shared out over ranks give the bytes of queries shared out")
+@claim("ranks that divide positions give the bytes of ranks that divide queries")
 def cut_check(at):
     q, k, v, q_start, kv_start = long_arrays()
     for facts in LONG_FACTS:
@@ -217,7 +217,7 @@ def types_check(at):
         same(f"{at}/short.h5", f"{at}/wide.h5", name)
 
 
-@claim("before what queries see, a sequence may have one block again and again")
+@claim("before the positions that queries see, a table may repeat a block")
 def window_check(at):
     first = np.array([max(n - 1, 0) for _, n in SEQUENCES])
     starts = np.arange(len(SEQUENCES) + 1)
@@ -233,7 +233,7 @@ def window_check(at):
     same(f"{at}/p-rows.h5", f"{at}/s-rows.h5", "rows")
 
 
-@claim("numbers of a capture may be integers, truth values and whole floats")
+@claim("numbers of a capture may be integers, booleans and whole floats")
 def numbers_check(at):
     facts = dict(window=70, scale=1.0, softcap=30.0)
     need(harvest(capture(f"{at}/n.h5", **facts), f"{at}/n-rows.h5"), "as they are")
@@ -243,7 +243,7 @@ def numbers_check(at):
         same(f"{at}/n-rows.h5", f"{at}/m-rows.h5", f"{how}")
 
 
-@claim("fit and encode take the rows, and with --capture the same ones")
+@claim("fit and encode take the rows, and compute the same ones with --capture")
 def rows_check(at):
     need(harvest(capture(f"{at}/c.h5"), f"{at}/rows.h5"), "harvest")
     rows, own = ("--rows", f"{at}/rows.h5"), ("--capture", f"{at}/c.h5")
@@ -285,7 +285,7 @@ def cases_check(runs_of, cases):
                 same(runs[0][1], out, what)
 
 
-@claim("a GPU gives the same bytes, and without one a sentence says so")
+@claim("a GPU gives the same bytes; without a GPU the message says so")
 def gpu_check(at):
     path = capture(f"{at}/c.h5")
     if not gpu_present():
@@ -366,8 +366,8 @@ def gpu_captures_check(at):
           ["row 105 ", "query 100 of sequence 1", "head 3"], "a row that is not finite")
 
 
-@claim("positions shared out over ranks with GPUs, and pieces of a capture that a GPU has no room "
-       "for, give the same bytes")
+@claim("ranks with GPUs that divide positions, and pieces of a capture that does not fit on a "
+       "GPU, give the same bytes")
 def gpu_pieces_check(at):
     for i, facts in enumerate(LONG_FACTS):
         capture(f"{at}/l{i}.h5", *long_arrays(), **facts)
@@ -396,7 +396,7 @@ def gpu_pieces_check(at):
     fails(done, 71, ["MB"], "too little for a shard")
 
 
-@claim("what is wrong with a capture is named before any work")
+@claim("errors of a capture are named before any work")
 def refused_check(at):
     pool = pool_make(16)
     far, short, junk = (pool["table"].copy() for _ in range(3))

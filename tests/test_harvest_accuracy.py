@@ -96,7 +96,8 @@ def terms_most(q, k, causal):
                 q[:, h] @ k[:, h // group].T).max() for h in range(H)) / np.sqrt(q.shape[2])
 
 
-@claim("products that cancel: within the bounds of (N.27) that count them, far beyond the others")
+@claim("if products cancel, errors are within the bounds of (N.27) that count sizes, and far "
+       "beyond the others")
 def cancelling_check(at):
     beyond = 0
     for d, kind, size, causal in ((16, "float32", 100, 1), (128, "float32", 100, 0),
@@ -120,7 +121,8 @@ def cancelling_check(at):
     ok(beyond > 50, f"without what cancels the bound is broken by {beyond:.0f}")
 
 
-@claim("large terms are warned of, by every command and of every form; none else, nor spare cells")
+@claim("every command warns of large terms, in every kind of capture, and only of those; spare "
+       "cells do not count")
 def warning_check(at):
     said, words = "terms of scores may reach", ("--top-s", 2, "--output")
     large, small = cancelling("float32", 100, 64), [normal((N, x, 64)) for x in (H, H_KV, H_KV)]

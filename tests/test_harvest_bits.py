@@ -58,8 +58,8 @@ class Sequences:
         return capture_write(path, {"q": self.q, "q_start": self.q_start, **pool}, **facts)
 
 
-@claim("lengths 1 .. 4,096, 1, 4 and 32 sequences, blocks of 16 and 32 in any order, every type, "
-       "spare cells not finite: paged is plain")
+@claim("1, 4 and 32 sequences of 1 .. 4,096 positions, blocks of 16 and 32 in any order, every "
+       "type, spare cells not finite: a pool gives the bits of a plain capture")
 def paged_check(at):
     paths = []
     for i, lengths in enumerate(STREAMS):
@@ -74,7 +74,7 @@ def paged_check(at):
     return paths[-3:]
 
 
-@claim("32 sequences on several numbers of ranks, every type, either cut")
+@claim("32 sequences on several numbers of ranks, every type, with either division of the work")
 def ranks_check(ragged):
     for plain, _, paged in ragged:
         want = harvest(plain)
@@ -84,7 +84,7 @@ def ranks_check(ragged):
                       f"{os.path.basename(paged)}, {ranks} ranks, --cut {cut}")
 
 
-@claim("a pool whose table counts upwards is the plain capture, to the bit")
+@claim("a pool whose table is in order gives the bits of the plain capture")
 def identity_check(at):
     for size in (16, 32, 64):
         s = Sequences([1000, 16, 257, 1], "float32", queries=100)
@@ -92,8 +92,7 @@ def identity_check(at):
         same_bits(harvest(s.plain(f"{at}/none")), harvest(path), f"blocks of {size}")
 
 
-@claim("positions in another order, of which softmax knows nothing, are other bits: the walk is "
-       "ordered")
+@claim("positions in another order give other bits, although softmax does not depend on the order")
 def order_check(at):
     for n, size, pairs in ((256, 16, [(0, 1)]), (256, 16, [(2, 13)]), (4096, 32, [(0, 127)])):
         s = Sequences([n], "float32", queries=200)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: in harvest and attribute a stopped rank ends the job with 76 within the deadline, and a
-killed rank ends it too.  If memory is short, the job ends with 71 and the bytes.  A failed call of
-a GPU ends it with 69.  With too little memory of the GPU, pieces give the same bits.  No part of a
-result is left."""
+killed rank ends it too.  If memory is short, the job ends with 71 and names the bytes.  A failed
+call of a GPU ends it with 69.  If the GPU's memory is short, pieces give the same bits.  No part of
+a result is left."""
 import os
 import re
 import resource
@@ -141,7 +141,7 @@ def allocations_check(p):
         ok(sizes > TRIES // 2, f"{command}: {sizes} sizes are named, of {calls} calls")
 
 
-@claim("HDF5 that has no memory for a capture says so, with 71, and calls no file damaged")
+@claim("if HDF5 lacks memory for a capture, the command ends with 71, and calls no file damaged")
 def library_check(p):
     """HDF5 makes the last third of the allocations of a short command, for its file.  It may
     crash."""
@@ -171,7 +171,7 @@ def limited(*words, ranks):
         del os.environ["MALLOC_ARENA_MAX"]
 
 
-@claim("what does not fit in memory ends the job with 71 and the bytes, on every rank")
+@claim("if memory is short, the job ends with 71 on every rank, and names the bytes")
 def memory_check(p):
     """Arrays that are holes, with a block of many queries, or with many atoms."""
     with h5py.File(p.at(f"capture-{LARGE}.h5"), "w") as f:
@@ -230,8 +230,8 @@ def gpu_faults_check(p, command):
     return ends
 
 
-@claim("a GPU's call that fails ends the job with 69, an allocation gives the same bits in pieces, "
-       "or 71; any amount of its memory gives the CPU's bits, or 71 and the numbers")
+@claim("a failed call of a GPU ends the job with 69; after a failed allocation, or with less "
+       "memory, pieces give the CPU's bits, or the job ends with 71 and names the sizes")
 def gpu_check(p):
     if not gpu_present():
         return

@@ -115,8 +115,8 @@ def types_check(at):
     ok(len(digests) == len(TYPES), "other numbers have another digest")
 
 
-@claim("1, 4 and 32 sequences of 1 .. 4,096 positions: no table, one that counts upwards, blocks "
-       "of 16 and 32 in any order, shared ones; 1, 2, 3, 5 ranks; 1 .. 128 queries at a time; each "
+@claim("1, 4 and 32 sequences of 1 .. 4,096 positions; no table, a table in order, blocks of 16 "
+       "and 32 in any order, shared blocks; 1, 2, 3, 5 ranks; 1 .. 128 queries at a time; each "
        "device")
 def streams_check(at):
     has_gpu = gpu_present()

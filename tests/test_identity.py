@@ -100,7 +100,7 @@ def check_hashes(d):
     ok(f"{one['rows'] % 2**64:016x}" in shown, "inspect shows them as logs and messages do")
 
 
-@claim("every result says what it was made from")
+@claim("every result names its inputs")
 def check_results(d):
     out = d.refit("fit", 2)
     for name, kind in (("systems", "assemble"), ("terminal", "terminal")):
@@ -172,7 +172,7 @@ def check_legitimate(d):
                + done.stderr[-200:])
 
 
-@claim("refit is not resumed otherwise than it was begun, and nothing is overwritten")
+@claim("refit is not resumed with other options, and nothing is overwritten")
 def check_resume(d):
     out = d.refit("begun", 2)
     before = content(out)
@@ -228,7 +228,7 @@ def check_resume(d):
                                     for f in FILES), "the same rows in another file: resumed")
 
 
-@claim("supports that do not belong to the dictionary are made again, whatever they are of")
+@claim("supports of another dictionary are computed again, whatever they were made from")
 def check_supports(d):
     other_codes = d.encode("codes-rho.h5", "--rho", 0.5)
     for more in ((), ("--reroute",)):

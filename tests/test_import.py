@@ -96,7 +96,7 @@ def archive(folder, values, write=np.savez):
     return f"{folder}/params.npz"
 
 
-@claim("archives of NumPy give what safetensors give, and Gemma Scope's need no settings")
+@claim("NumPy archives give what safetensors give; those of Gemma Scope need no settings")
 def check_archives(at):
     for name in FOLDERS:
         t = raw(weights_of(f"{MADE}/{name}"))
@@ -231,7 +231,7 @@ def refused(folder, words, what):
        not os.path.exists(out), f"{what}: {done.returncode} {done.stderr}")
 
 
-@claim("what is wrong with a folder is said with its mend")
+@claim("an error in a folder is named, and the message says how to repair it")
 def check_errors(at):
     def fresh(name):
         folder = tempfile.mkdtemp(dir=at)

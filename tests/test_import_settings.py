@@ -81,7 +81,7 @@ def check_factor(at):
         ok(error < 1e-6, f"its mean is that of activations: {error}")
 
 
-@claim("a factor that is missing, or says another thing than the settings, is refused by name")
+@claim("a factor that is missing, or contradicts the settings, is refused by name")
 def check_no_factor(at):
     word = ["normalize_activations"]
     for way in ("expected_average_only_in", True):
@@ -142,7 +142,7 @@ def check_functions(at):
         ok(out in said, f"{key} {value}: {said}")
 
 
-@claim("what predicts other values than its rows is refused, whatever the program")
+@claim("encoders that predict something other than their rows are refused, of any program")
 def check_transcoders(at):
     word = ["predicts other values"]
 
@@ -175,7 +175,7 @@ def check_transcoders(at):
         "what AutoEncoderTopK keeps beside its weights")
 
 
-@claim("a name stands once, in one object, and a dot in it divides nothing")
+@claim("a name may occur once, in one object, and a dot in it has no meaning")
 def check_names(at):
     def also(text):
         return lambda whole: whole[:-1] + ", " + text + "}"
@@ -211,7 +211,7 @@ def check_names(at):
     ok(done.returncode == 65 and "__metadata__ has 'a' twice" in done.stderr, done.stderr)
 
 
-@claim("a boolean is true or false, 1 or 0; null is false, and all else is refused")
+@claim("a boolean is true or false, 1 or 0; null is false, and any other value is refused")
 def check_booleans(at):
     for value, says in ((True, 1), (1, 1), (False, 0), (0, 0), (None, 0)):
         path, _ = imported(made(at, "saelens_topk", apply_b_dec_to_input=value), f"{value}")
@@ -234,7 +234,7 @@ def check_booleans(at):
             refused(made(at, name, **{key: value}), [key, "true or false"], f"{key} {value!r}")
 
 
-@claim("of a setting that is not known there is a warning, and of none that only says the training")
+@claim("an unknown setting gives a warning, unless it only concerns training")
 def check_unknown(at):
     for name in FOLDERS:
         _, said = imported(made(at, name), name)

@@ -90,7 +90,7 @@ def check_figures(p):
            np.allclose([float(c) for _, c in found], p.code[order], rtol=1e-5), f"rows {found}")
 
 
-@claim("tokens stand around each row, in its window, as numbers and as words")
+@claim("each row is shown with the tokens around it in its window, as numbers and as words")
 def check_tokens(p):
     for words, more in (False, []), (True, ["--vocabulary", f"{p.folder}/vocab.txt"]):
         text = p.show(p.run, "--atom", 7, "--rows", p.rows, *more, "--top", 12)
@@ -103,7 +103,7 @@ def check_tokens(p):
                                                   "--top", 500), "the first row of all")
 
 
-@claim("a vocabulary in JSON gives the words of a text, whatever they have")
+@claim("a vocabulary in JSON gives the words of a text, with any characters")
 def check_words(p):
     odd = {3: "a\n", 4: "\n\n", 17: 'q"\\', 21: "\r", 22: "\u00fc\U0001f600", 23: "}", 24: ","}
     words, plain = [odd.get(i, word) for i, word in enumerate(p.words)], p.words
@@ -160,7 +160,7 @@ def tokenizers_of(p):
                     "model": {"vocab": [[word, -1.5e-3 * i] for i, word in enumerate(piece)]}}
 
 
-@claim("a tokenizer.json gives the words that the Python package has of it")
+@claim("a tokenizer.json gives the words that the Python package gives")
 def check_tokenizers(p):
     plain = p.words
     for name, page in tokenizers_of(p):
@@ -183,7 +183,7 @@ def check_tokenizers(p):
     p.words = plain
 
 
-@claim("a text that a word with a line feed shifts is warned of, and no other")
+@claim("a list of words that a line feed inside a word shifts gives a warning; others give none")
 def check_shifted(p):
     look = ["inspect", p.run, "--atom", 7, "--rows", p.rows, "--vocabulary", f"{p.folder}/lines"]
     whole = [f"word{i}" for i in range(50)]
@@ -205,7 +205,7 @@ def check_shifted(p):
     ok("rows have token 49" in done.stderr and "has 49 words" in done.stderr, done.stderr)
 
 
-@claim("tokens are those of the file that the run read, where it is there")
+@claim("tokens come from the file of rows of the run, if it exists")
 def check_found(p):
     run, words = f"{p.folder}/found", ["--atom", 7, "--top", 5]
     os.makedirs(run)
@@ -246,7 +246,8 @@ def check_found(p):
     ok("tokens" not in p.show(run, *words), "options that are no deck")
 
 
-@claim("tokens of a file of their own, .npy or HDF5, are those of the rows; others are refused")
+@claim("a separate file of tokens, .npy or HDF5, is taken if it fits the rows, and otherwise "
+       "refused")
 def check_alone(p):
     show = p.run, "--atom", 7, "--top", 40
     kept, p.window = p.window, np.zeros(N, "i4")  # one text for all rows
@@ -302,7 +303,7 @@ def check_json(p):
     ok(p.show(p.run, "--atom", K, "--json", code=65) == "", "an error leaves stdout empty")
 
 
-@claim("a folder, rows and atoms that do not fit are refused")
+@claim("folders, rows and atoms that do not fit are refused")
 def check_refused(p):
     p.show(p.run, "--atom", K, code=65, said=f"0 to {K - 1} are")
     for atom in -1, "-0", 2**31, 2**64, "3x", "":

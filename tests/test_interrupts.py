@@ -73,7 +73,7 @@ def check_interrupted(folder):
     ok(TEXT[:40] in run(["inspect", f"{folder}/rows.h5"]).stdout, "inspect shows the texts")
 
 
-@claim("a thread that is not started ends a command with 71, and the message has the limit")
+@claim("if a thread cannot be started, the command ends with 71, and the message names the limit")
 def check_threads(folder):
     words = ["encode", f"{folder}/job.in", "--rows", f"{folder}/rows.h5", "--force", "--threads", 2,
              "--output", f"{folder}/threads"]
@@ -98,7 +98,7 @@ def check_threads(folder):
     ok(done.returncode == 71 and "watchdog" in done.stderr, f"{done.returncode} {done.stderr}")
 
 
-@claim("a signal that MPI's libraries have taken ends the program, and nothing stays behind")
+@claim("a signal that MPI's libraries have caught ends the program, and leaves nothing behind")
 def check_taken(folder):
     for number in signal.SIGHUP, signal.SIGINT, signal.SIGTERM:
         for taken in 0, int(number):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: h5py, SciPy, AnnData and h5dump read our files.  inspect, verify and diff work on any HDF5
-file: they name what breaks a promise, and on hostile files they end soon and never crash."""
+file.  They name what is not as the format requires.  On hostile files they end soon, and never
+crash."""
 import os
 import shutil
 import subprocess
@@ -104,7 +105,8 @@ def lengthen(name, count):
     return lambda f: replace(f, name, np.concatenate([f[name][:], f[name][:count]]))
 
 
-@claim("no link is followed out of the file, wherever it is in a path; one inside is")
+@claim("a link out of the file is never followed, wherever it is in a path; a link inside the "
+       "file is")
 def check_links(folder):
     with h5py.File(f"{folder}/target.h5", "w") as f:
         f["rows"] = f["g/rows"] = np.ones((5, 2), "f4")
@@ -135,7 +137,7 @@ def check_links(folder):
 
 def check_promises(path, promises):
     name = os.path.basename(path)
-    with claim(f"{name} is verified, a broken promise is refused, and told by diff"):
+    with claim(f"{name} is accepted by verify; an error is refused, and named by diff"):
         for threads in THREADS:
             done = tool("verify", path, threads=threads)
             ok(done.returncode == 0, f"{name} is verified {done.stderr.strip()}")
@@ -259,7 +261,7 @@ def check_text_heap(path):
     ok(heap > 0 and not bad, f"damaged sizes in the text heap are refused or harmless {bad}")
 
 
-@claim("diff tells every difference but for /run and storage")
+@claim("diff names every difference, except for /run and how data are stored")
 def check_diff(folder, path):
     same = changed(path, lambda f: (f["run"].attrs.__setitem__("host", "b"),
         f["run"].create_group("x")))
@@ -358,7 +360,7 @@ def hostile_files(folder):
             ("external", "other files", external), ("weird", "", weird)]
 
 
-@claim("hostile files end soon, and never in a crash")
+@claim("with hostile files commands end soon, and never crash")
 def check_hostile(folder):
     with h5py.File(f"{folder}/secret.h5", "w") as f:
         f["rows"] = np.ones((5, 2), "f4")

@@ -72,7 +72,7 @@ def turn(f, name):
     f[name][()] = values
 
 
-@claim("any value, text or hash that is not what was written is refused")
+@claim("any value, text or hash that was changed is refused")
 def check_changes(paths):
     supports = paths[2]
     changes = [("rows.h5", "rows", "'/rows'"), ("rows.h5", "hashes/rows", "'/hashes'"),
@@ -147,7 +147,7 @@ def holes(path, whole, chooser):
     return [*chosen, page, ("the end", chooser.randrange(size // 2, size - 600), size)]
 
 
-@claim("holes, lost writes and ends that never came are refused")
+@claim("holes, lost writes and files that were cut are refused")
 def check_holes(paths):
     chooser, tries = random.Random(SEED), 0
     for path in paths:
@@ -196,7 +196,7 @@ def is_hidden(path):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
 
 
-@claim("damage to an index that no value is read by is refused, since other programs read it")
+@claim("a damaged index that Sagitta does not need is refused, since other programs read it")
 def check_indices(folder):
     small, copy, found = f"{folder}/small", f"{folder}/flip.h5", 0
     sagitta("synth", "--n-rows", 20, "--columns", 8, "--atoms", 6, "--top-s", 2, "--output", small)
@@ -216,7 +216,7 @@ def check_indices(folder):
     ok(found > 3, f"{found} bytes")
 
 
-@claim("readers refuse a chunk of zeros where none was written, and what is not what was written")
+@claim("readers refuse a chunk of zeros in place of a stored one, and changed data")
 def check_readers(folder, paths):
     rows, dictionary, supports = ("--rows", paths[0]), ("--dictionary", paths[1]), paths[2]
     jobs = {"rows": ("seed", "--atoms", 8), "dictionary": ("encode", "--top-s", 3, *rows),

@@ -267,7 +267,7 @@ def check_npy(folder):
     is_refused(f"{path}:/rows", 65, ["holds one array"], folder, "a dataset of a .npy file")
 
 
-@claim("a file of another kind than its name says is no damaged one")
+@claim("a file of another kind than its name suggests is not called damaged")
 def check_kinds(folder):
     values = np.random.default_rng(5).standard_normal((4, 3)).astype("f4")
     np.save(f"{folder}/kind.npy", values)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: jobs that encode ranges of rows in one file (--join), at once or one after another, on any
 ranks, killed and resumed, give the bytes of one job; so does `merge` of their folder, killed at any
-call and repeated.  merge reads two chunks of each range and array.  Ranges are refused, with what
-to type, if they overlap, are done or missing, have other inputs or options, or end within a
-segment.  Journals of another file, files that were cut, and jobs that begin while merge works are
-refused too."""
+call and repeated.  merge reads two chunks of each range and array.  Ranges are refused if they
+overlap, are done or missing, have other inputs or options, or end within a segment of the file; the
+message says what to type.  Journals of another file, files that were cut, and jobs that begin while
+merge works are refused too."""
 import glob
 import json
 import os
@@ -59,7 +59,7 @@ def left(out):
 
 
 def base_of(path):
-    """The place of the first chunk of rows."""
+    """The offset in the file of the first chunk of /supports."""
     with h5py.File(path) as f:
         return min(d.id.get_chunk_info(0).byte_offset for d in f["supports"].values())
 
@@ -80,7 +80,7 @@ def whole_of(folder, name, command="encode", *more):
     return whole
 
 
-@claim("ranges of several jobs, at once, on any ranks, in any order: the bytes of one job")
+@claim("ranges of several jobs, at once, on any ranks and in any order: the bytes of one job")
 def check_equal(folder):
     jobs = {"encode": ("encode",), "route": ("route",), "center": ("encode", "--center"),
             "rounds": ("encode", "--rounds", 2, "--rho", 0.3),
@@ -140,7 +140,7 @@ def check_reads(folder):
     ok(0 < reads <= 8 * 3 * 2, f"{reads} chunks are read")
 
 
-@claim("jobs that are killed, and resumed on other ranks: the same")
+@claim("jobs that are killed, and resumed on other ranks: the same bytes")
 def check_kills(folder):
     draw, took = random.Random(3), 1.0
     for trial in range(KILLS):
@@ -173,7 +173,7 @@ def check_kills(folder):
         shutil.rmtree(out)
 
 
-@claim("merge killed at the calls for its files, and repeated on other ranks: the same")
+@claim("merge that is killed at calls for its files, and repeated on other ranks: the same bytes")
 def check_merge_kills(folder):
     if not PRELOADS:
         skip(NONE)
@@ -224,7 +224,8 @@ def check_merge_kills(folder):
     fails(sagitta("merge", folder), 65, ["no ranges", "part-*.h5"], "nothing at all")
 
 
-@claim("ranges of other options or inputs, that overlap, are done or at work, are refused")
+@claim("ranges are refused if they have other options or inputs, overlap, are done, or belong to "
+       "a running job")
 def check_refused(folder):
     out = f"{folder}/refused"
     need(joined(folder, out, 2 * BLOCK, 4 * BLOCK), "first")
@@ -283,7 +284,8 @@ def check_refused(folder):
     fails(joined(folder, out, 0, 2 * BLOCK), 73, ["with all rows"], "after all")
 
 
-@claim("dictionaries of ranges that began at once, and differ, are seen when they are published")
+@claim("if ranges that began at once have different dictionaries, this is found when they are "
+       "published")
 def check_dictionaries(folder):
     out = f"{folder}/dictionaries"
     need(joined(folder, out, 0, 2 * BLOCK), "one")
@@ -297,7 +299,8 @@ def check_dictionaries(folder):
     equal(whole_of(folder, "encode"), f"{out}/supports.h5", "both")
 
 
-@claim("how ranges end, and what --join does not go with, is told before any work")
+@claim("ranges with a wrong end, and options that do not go with --join, are refused before any "
+       "work")
 def check_usage(folder):
     out = f"{folder}/usage"
     need(sagitta("train", "--rows", f"{folder}/few.npy", "--atoms", 12, "--top-s", 2, "--steps", 1,
@@ -332,7 +335,8 @@ def check_usage(folder):
     ok(f"{2 * BLOCK} rows" in plan.stdout, plan.stdout)
 
 
-@claim("a job at work: the same range, one that overlaps and merge are refused; without locks too")
+@claim("while a job runs, the same range, an overlapping one and merge are refused, also without "
+       "locks")
 def check_work(folder):
     if not PRELOADS:
         skip(NONE)
@@ -374,7 +378,7 @@ def check_work(folder):
     equal(whole_of(folder, "encode"), f"{out}/supports.h5", "no locks")
 
 
-@claim("disks that are full or fail: 73 or 74, and what is recorded stays")
+@claim("disks that are full or fail: 73 or 74, and recorded rows stay")
 def check_disks(folder):
     if not PRELOADS:
         skip(NONE)
@@ -426,7 +430,7 @@ def check_damage(folder):
             equal(whole_of(folder, "encode"), f"{out}/supports.h5", "again")
 
 
-@claim("a job that begins while merge works is refused, and changes nothing of what is published")
+@claim("a job that begins while merge works is refused, and the published result does not change")
 def check_merge_at_work(folder):
     if not PRELOADS:
         skip(NONE)
@@ -461,7 +465,7 @@ def check_merge_at_work(folder):
         equal(whole, f"{out}/supports.h5", f"{call}")
 
 
-@claim("journals of another growing file, or of one that was cut, are refused by jobs and merge")
+@claim("jobs and merge refuse journals of another growing file, or of one that was cut")
 def check_lost(folder):
     made, other, begun = f"{folder}/lost", f"{folder}/theirs", f"{folder}/begun"
     last, end, gone = (8 * BLOCK, N), "not what was recorded", "has lost its growing file"
@@ -510,7 +514,7 @@ def check_lost(folder):
         fails(sagitta("merge", out), 65, [], of)
 
 
-@claim("of jobs that begin at once none takes the other's growing file for that of all rows")
+@claim("jobs that begin at once do not take each other's growing file for a file of all rows")
 def check_begin(folder):
     if not PRELOADS:
         skip(NONE)
@@ -528,7 +532,7 @@ def check_begin(folder):
         equal(whole_of(folder, "encode"), f"{out}/supports.h5", f"{call}")
 
 
-@claim("a job that fails before it has recorded anything leaves nothing that refuses others")
+@claim("a job that fails before it records anything leaves nothing that makes others fail")
 def check_leaves(folder):
     if not PRELOADS:
         skip(NONE)

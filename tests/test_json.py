@@ -106,7 +106,8 @@ def attribution_make(p):
            p.run + "/attribution.h5")
 
 
-@claim("inspect of a folder says of every kind of file what h5py says, and what the page says")
+@claim("inspect of a folder prints for every kind of file what h5py reads, and what the page "
+       "prints")
 def check_inspect(p):
     run = ["--rows", p.rows, "--dictionary", p.dictionary, "--supports", p.run]
     p.need("color", "--supports", p.run, "--output", p.run + "/classes.h5")
@@ -139,7 +140,7 @@ def check_inspect(p):
         ok(lines and "\n".join(lines) in text, f"{key}: {lines} {text[-900:]}")
 
 
-@claim("inspect of .npy, safetensors and foreign HDF5: values as they are, NaN as null")
+@claim("inspect of .npy, safetensors and foreign HDF5: values unchanged, NaN as null")
 def check_foreign(p):
     rows = np.arange(12, dtype="f4").reshape(3, 4)
     rows[1, 2], rows[2, 0] = np.nan, np.inf
@@ -201,7 +202,7 @@ def check_verify(p):
         ok(done.returncode == 65 and not done.stdout, f"{command} of an empty folder")
 
 
-@claim("diff tells the first difference of every sort, and exits as without --json")
+@claim("diff names the first difference of every kind, and exits as without --json")
 def check_diff(p):
     one, two = p.at("one.h5"), p.at("two.h5")
     ok(p.tell("diff", p.run, p.run)[0]["difference"] is None, "none")
@@ -262,7 +263,7 @@ def numbers_of(line):
     return {k: v for k, v in re.findall(r"(\w+)=(\S+)", line)}
 
 
-@claim("jobs say what the line of their log and run.json say, and where their result is")
+@claim("jobs print what their log and run.json have, and where their result is")
 def check_jobs(p):
     words = ["--rows", p.rows, "--dictionary", p.dictionary]
     supports = [*words, "--supports", p.run]
@@ -325,7 +326,7 @@ def check_jobs(p):
     ok(done.returncode == 73 and not done.stdout, "a failure prints nothing")
 
 
-@claim("terminal, solve and refit tell figures that their files have")
+@claim("terminal, solve and refit print figures that their files have")
 def check_figures(p):
     drawn = ["--rows", p.rows, "--dictionary", p.dictionary, "--supports", p.run]
     fitted = [*drawn[:2], "--dictionary", p.fit, "--supports", p.fit]
@@ -348,7 +349,7 @@ def check_figures(p):
        sum(o["systems"] for o in page["outcomes"][1:] if "empty" in o["outcome"]), f"{page}")
 
 
-@claim("import, export and evaluate tell what they found")
+@claim("import, export and evaluate print their findings")
 def check_exchange(p):
     name = next(f for f in FOLDERS if f.startswith("saelens") and "jump" in f)
     page, log = p.tell("import", f"{MADE}/{name}", "--output", p.at("sae"))
@@ -405,7 +406,7 @@ def check_plans(p):
         found = re.search(r"^memory .*?([\d.]+) MB", text, re.M)[1]
         memory = whole.get("most", whole.get("memory_bytes", sum(
             v for v in whole.values() if isinstance(v, int))))
-        free = name in ("encode", "merge")  # these two count two ranks, and the program itself
+        free = name in ("encode", "merge")  # their line also counts a second rank and the program
         # With sanitizers a program is larger than plans assume, and its size varies.
         near = os.environ.get("SANITIZED") and abs(float(found) - 1e-6 * memory) < 16
         ok(free or near or found == f"{1e-6 * memory:.1f}", f"{name}: {memory} {text}")
@@ -416,7 +417,7 @@ def check_plans(p):
     ok(page["systems"] == 9 and page["systems_bytes"] > 0, f"{page}")
 
 
-@claim("every benchmark tells the lines of its table")
+@claim("every benchmark prints the lines of its table")
 def check_bench(p):
     small = ["--repeats", 2]
     shape = ["--n-rows", 64, "--atoms", 256, "--columns", 16]

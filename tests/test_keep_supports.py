@@ -18,7 +18,7 @@ KINDS = {"relu": "learning_relu", "topk": "saelens_topk_rescaled", "jumprelu": "
          "batchtopk": "learning_batchtopk"}
 
 
-@claim("encoders of every kind: rows without atoms, with more atoms than columns, with equal ones")
+@claim("encoders of every kind; rows without atoms, with more atoms than columns, and equal rows")
 def make(at):
     rng = np.random.default_rng(5)
     x = rng.standard_normal((N + M, 16)).astype("f4")
@@ -87,7 +87,7 @@ def explained(x, atoms, start, indices, codes):
     return 1 - ((x - c @ atoms) ** 2).sum() / ((x - x.mean(0)) ** 2).sum()
 
 
-@claim("two sweeps are those of NumPy and scipy; supports and scores stay bit for bit")
+@claim("two sweeps are those of NumPy and SciPy; supports and scores keep every bit")
 def check_peers(at):
     for kind, sign in (("relu", "nonnegative"), ("topk", "signed"), ("jumprelu", "nonnegative"),
                        ("quiet", "signed")):
@@ -132,7 +132,7 @@ def check_peers(at):
     ok((supports(f"{at}/relu-2/supports.h5")[2] == 0).any(), "codes of 0 stay in the support")
 
 
-@claim("the same bytes on 1, 2, 3 and 5 ranks, with any threads, on a GPU where one is")
+@claim("the same bytes on 1, 2, 3 and 5 ranks, with any threads, and on a GPU if there is one")
 def check_ranks(at):
     for kind, sign in (("relu", "nonnegative"), ("quiet", "signed")):
         for ranks, more in ((1, ()), (2, ("--threads", 2)), (3, ()), (5, ("--threads", 1))):
@@ -146,7 +146,7 @@ def check_ranks(at):
             same(f"{at}/{kind}-2", f"{at}/r", f"{kind}, cuda")
 
 
-@claim("a run that was stopped goes on to the bytes of one, and so does one from given supports")
+@claim("a stopped run that is resumed, and a run from given supports, have the bytes of one run")
 def check_resume(at):
     os.makedirs(f"{at}/stop")
     words = "--codes", "nonnegative", "--sweeps"
@@ -171,7 +171,8 @@ def check_resume(at):
     same(f"{at}/relu-2", f"{at}/given", "given supports")
 
 
-@claim("encode gives rows the encoder's supports and solved codes; what reads dictionaries does")
+@claim("encode gives rows the encoder's supports and solved codes; other commands read the "
+       "dictionary")
 def check_after(at):
     done = refit(at, "relu", "held", "--sweeps", 2, "--holdout", f"{at}/y.npy")
     need(done, "holdout")
@@ -212,7 +213,7 @@ def check_after(at):
        "norms still multiply the scores")
 
 
-@claim("what cannot be is said")
+@claim("impossible requests are refused")
 def check_errors(at):
     need(sagitta("encode", "--rows", f"{at}/x.npy", "--dictionary", f"{at}/relu", "--codes",
                  "signed", "--top-s", 4, "--output", f"{at}/signed.h5"), "signed")

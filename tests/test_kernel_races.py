@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: threads of attention_few and of dense_factor do not race for shared memory, in any order.
-ThreadSanitizer checks this on a CPU; it also finds each barrier that is left out.  A panel of a
+ThreadSanitizer checks this on a CPU.  If a barrier is left out, it reports a race.  A panel of a
 factor has the bits of plain loops.  Needs no GPU."""
 import glob
 import os
@@ -28,7 +28,7 @@ REPLACED = (
 NAMES = ("HEAD_D", "HEAD_DV", "CAPPED", "FEW", "STAGES")
 FORMS = [(64, 64, 0, 2, 1), (17, 5, 0, 4, 4)] + FULL * [(128, 128, 1, 8, 2), (160, 200, 0, 1, 1)]
 DENSE = "dense"  # stands for dense_factor, which has no form
-TOOL_ALONE = "a race checker would not see"  # a barrier that memory does not need
+TOOL_ALONE = "a race checker would not see"  # marks a barrier that memory does not need
 
 
 def replaced(text):
@@ -105,7 +105,7 @@ with tempfile.TemporaryDirectory() as scratch:
             ok(forward[0] == backward[0] == 0, f"{form}: {forward[0]} and {backward[0]} races")
             ok(forward[1] and forward == backward, f"{form}: {forward[1]}, {backward[1]}")
             ok(form != DENSE or forward[1] == "differ 0\n", f"beside plain loops: {forward[1]}")
-    with claim("each barrier that is left out is missed"):
+    with claim("if a barrier is left out, a race is reported"):
         for form, least in (FORMS[0], 8), (DENSE, 2):
             barriers = barriers_find(form)
             ok(len(barriers) >= least, f"{form}: {len(barriers)} barriers")

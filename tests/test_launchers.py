@@ -35,7 +35,7 @@ def check_refused(folder, name, words, more, program=SAGITTA):
        f"{name} {sorted(more)[0]}: exit {job.returncode}, {text}")
 
 
-@claim("tasks of srun that MPI does not know of, all at once, end without a result")
+@claim("tasks of srun that MPI does not know of end at once, without a result")
 def check_step(folder):
     jobs = [process(encode(folder, "srun"), **STEP, SLURM_PROCID=str(i)) for i in range(4)]
     for i, job in enumerate(jobs):
@@ -44,7 +44,7 @@ def check_step(folder):
     ok(not os.path.exists(f"{folder}/srun"), "nothing is written")
 
 
-@claim("every command with MPI does so, whatever launched it")
+@claim("every command with MPI does so, with every launcher")
 def check_commands(folder):
     names = sagitta("--list-options").stdout.split()
     ok(len(names) > 20, f"{len(names)} commands")

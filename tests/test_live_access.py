@@ -34,7 +34,7 @@ def refusal(address, keys):
     return None
 
 
-@claim("keys are their user's alone, and are not overwritten")
+@claim("only their user can read keys, and keys are not overwritten")
 def check_make(folder, names):
     for name in names:
         done = sagitta("serve", "--make-keys", f"{folder}/{name}")
@@ -54,7 +54,7 @@ def check_make(folder, names):
        "no two are the same")
 
 
-@claim("addresses that do not fit keys are refused with what to do")
+@claim("addresses that do not fit the keys are refused, and the message says what to do")
 def check_options(folder, words):
     for code, text, given in (
             (2, "reached by every user of this machine: make keys", ["--listen", "tcp:0"]),
@@ -128,7 +128,7 @@ def check_removed(folder, keys, address):
         os.remove(name)
 
 
-@claim("who has a key that the server knows is served, and nobody else")
+@claim("clients with a known key are served, and no others")
 def check_keys(folder, words):
     keys = f"{folder}/own"
     with Served(folder, *words, "--keys", keys, "--verbose", "--json", listen="tcp:0") as served:
@@ -177,7 +177,7 @@ def check_keys(folder, words):
     ok(not any(secret in said for secret in secrets), "no secret was said")
 
 
-@claim("a port of this machine without keys is warned of")
+@claim("a port without keys that is open to this machine only gives a warning")
 def check_open(folder, words):
     with Served(folder, *words, "--no-keys", listen="tcp:0") as served:
         told = refusal(served.path, None)

@@ -33,7 +33,8 @@ def is_served(served, seconds=20):
         return server.submit(np.ones((2, P), "f4")).result(seconds).atoms.shape == (2, S)
 
 
-@claim("a message that is too long is refused with the reason, and its client's others answered")
+@claim("a message that is too long is refused with the reason; the client's other messages are "
+       "answered")
 def check_long(served):
     raw = Raw(served.path)
     for rows in ROWS + 1, 2 * ROWS, 700000:  # 56 MB
@@ -53,7 +54,7 @@ def answered(server):
     return status["bulk_requests"] + status["refused"]["busy"], status
 
 
-@claim("replies that a client does not read are limited: it is refused as busy, and others are not")
+@claim("a client that does not read its replies is refused as busy, and others are not")
 def check_deaf(served):
     deaf, n, most = Raw(served.path, waiting=1), 150, 4 << 20
     with live.connect(served.path) as server:
@@ -79,7 +80,7 @@ def check_deaf(served):
     deaf.close()
 
 
-@claim("the Python client waits where a reply would be beyond the limit")
+@claim("the Python client waits if a reply would exceed the limit")
 def check_waits(served):
     rows = np.ones((ROWS, P), "f4")
     with live.connect(served.path) as server:
@@ -87,7 +88,7 @@ def check_waits(served):
         ok(all(f.result(60).atoms.shape == (ROWS, S) for f in futures), "12 of 1.3 MB")
 
 
-@claim("beside a client that floods it others are served")
+@claim("other clients are served while one floods the server")
 def check_flood(served):
     ends, sent = threading.Event(), []
 
@@ -127,7 +128,7 @@ def raw_socket(path, seconds=20):
     return s.close()
 
 
-@claim("bytes of no protocol end their own connection at most")
+@claim("random bytes end at most their own connection")
 def check_bytes(served):
     rng, greeting = random.Random(3), b"\xff" + b"\0" * 8 + b"\x7f\x03\0NULL" + b"\0" * 48
     before = served.memory()
@@ -141,7 +142,8 @@ def check_bytes(served):
     ok(served.memory() - before < MOST_GROWTH, f"from {before} to {served.memory()} MiB")
 
 
-@claim("connections without end leave those that are there, and descriptors to the program")
+@claim("if connections are opened without end, existing ones stay, and the program keeps "
+       "descriptors")
 def check_connections(folder, words):
     if shutil.which("prlimit") is None:
         return skip("no prlimit here")
@@ -160,7 +162,7 @@ def check_connections(folder, words):
         ok(code == 0, f"it ends with {code}: {text[-300:]}")
 
 
-@claim("another user reaches nothing")
+@claim("another user cannot connect")
 def check_user(served):
     if os.geteuid():
         return skip("only root can be another user")

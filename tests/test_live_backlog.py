@@ -116,7 +116,8 @@ def part_rows(path):
         return 0  # there is no file
 
 
-@claim("stopped at any moment it leaves parts, from which it or encode goes on to the same")
+@claim("stopped at any moment, the server leaves parts, from which it or encode continues to the "
+       "same results")
 def check_stop(folder, work):
     rng, parts = np.random.default_rng(7), 0
     for n in range(12):
@@ -150,7 +151,8 @@ def check_stop(folder, work):
     ok(parts > 3, f"{parts} parts were gone on with")
 
 
-@claim("killed it leaves what was saved, and goes on from there to the same")
+@claim("a killed server leaves what was saved, and the next one continues from there to the same "
+       "results")
 def check_kill(folder, work):
     words = [*work.words, *TINY, "--backlog", work.list("kill"), "--resume", "--save-seconds", 0.02]
     saved, kills = 0, 0
@@ -176,7 +178,8 @@ def check_kill(folder, work):
     work.compare("kill", "killed")
 
 
-@claim("a file that fails is named with its line, the others are done, and the exit code says so")
+@claim("a file that fails is named with its line, the other files are encoded, and the exit code "
+       "shows it")
 def check_fail(folder, work):
     bad = work.rows[:5000].copy()
     with h5py.File(f"{folder}/nan.h5", "w") as f:
@@ -204,7 +207,7 @@ def check_fail(folder, work):
     ok(done.returncode == 0, f"the third is as encode's: {done.stdout[-300:]}")
 
 
-@claim("what a stopped encode left is in the way of a file, with --resume too; --force replaces it")
+@claim("a part of a stopped encode blocks a file, also with --resume; --force replaces it")
 def check_left(folder, work):
     out = f"{folder}/left"
     os.mkdir(out)
@@ -234,7 +237,7 @@ def data_size(server):
         return int(next(line for line in f if line.startswith("VmData")).split()[1])
 
 
-@claim("files that fail in work leave no memory behind")
+@claim("files that fail while they are encoded leave no memory allocated")
 def check_memory(folder, work):
     bad = work.rows[:1].copy()
     bad[0, 3] = np.nan
@@ -252,7 +255,7 @@ def check_memory(folder, work):
     ok(sizes[1] - sizes[0] < 2000, f"KiB after 20 and 420 files that failed: {sizes}")
 
 
-@claim("of results that are whole it warns as encode does")
+@claim("for complete results it gives the warnings that encode gives")
 def check_advice(folder, work):
     names, seen = [], set()
     for name, times in ("far", 20), ("near", 1):
@@ -280,7 +283,7 @@ def check_advice(folder, work):
     ok({"the median norm", "brings no mean"} <= seen, f"these are warned of: {seen}")
 
 
-@claim("lists that are wrong, and results that are there, are refused before anything is begun")
+@claim("wrong lists, and existing results, are refused before any work")
 def check_lists(folder, work, other):
     os.symlink(folder, f"{folder}/l")
     rows, there = f"{work.folder}/rows0.h5", f"{work.folder}/want0"

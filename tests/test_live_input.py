@@ -67,7 +67,7 @@ def is_good(raw):
     return reply is not None and reply[:3] == (130, 77, 0)
 
 
-@claim("a bad message gets its reason, and the next good one its codes")
+@claim("a bad message is answered with the reason, and the next good one with codes")
 def check_bad(served):
     raw = Raw(served.path)
     for frames, text in BAD:
@@ -78,7 +78,7 @@ def check_bad(served):
     raw.close()
 
 
-@claim("of random headers none stops the server")
+@claim("no random header stops the server")
 def check_fuzz(served):
     rng = np.random.default_rng(5)
     raw, before, n = Raw(served.path), served.memory(), 1000000 if FULL else 20000
@@ -145,7 +145,7 @@ def replies_of(raw, server, n):
     return headers
 
 
-@claim("more than a client's credit is busy at once; the Python client waits instead")
+@claim("requests beyond a client's credit are refused as busy; the Python client waits instead")
 def check_credit(served):
     raw, busy, rounds = Raw(served.path), 0, 0
     with live.connect(served.path, timeout=600) as server:
@@ -184,7 +184,7 @@ def is_interrupted(call, seconds):
     return False
 
 
-@claim("Ctrl-C while a request waits for room leaves credit and room to the next")
+@claim("Ctrl-C while a request waits leaves credit and room for the next request")
 def check_interrupt(folder, words):
     rows = np.ones((30000, P), "f4")  # their reply is larger than a MiB: it is sent alone
     words = [*words[:4], "--credit", CREDIT, "--unread-mib", 1, "--bulk-rows", len(rows)]
@@ -239,7 +239,7 @@ def interrupted_everywhere(server, rows):
     return step
 
 
-@claim("each of many requests that are cancelled at once is answered, of few at a time, too")
+@claim("if many requests are cancelled at once, each is answered, also with a small credit")
 def check_cancels(folder, words):
     with Served(folder, *words) as served, live.connect(served.path) as server:
         asked, missing = [], 0
@@ -259,7 +259,7 @@ def check_cancels(folder, words):
         ok(not missing and server.status()["unread"]["lost"] == 0, "replies are lost")
 
 
-@claim("late requests are not computed, and cancelled ones are given up")
+@claim("late and cancelled requests are not computed")
 def check_late(served):
     with live.connect(served.path) as server:
         served.job.send_signal(signal.SIGSTOP)  # otherwise it might be faster than the next lines

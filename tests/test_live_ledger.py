@@ -148,7 +148,7 @@ PLANNED = [
 ]
 
 
-@claim("a number that is another is named: by its hash, and with a hash that fits by the plan")
+@claim("a changed number is found by its hash, or, if the hash fits, by the plan")
 def check_changed(folder):
     for table, columns in ("steps", 9), ("admitted", 5), ("requests", 10):
         for column in range(columns):
@@ -161,7 +161,7 @@ def check_changed(folder):
            f"{table}, column {column}, sealed: {done.returncode} {done.stderr[-300:]}")
 
 
-@claim("a run of rows that is there twice, or missing, is named by its step")
+@claim("rows that are recorded twice, or missing, are named with their step")
 def check_lines(folder):
     for keep in (lambda n, i: sorted([*range(n), i]), lambda n, i: [j for j in range(n) if j != i]):
         shutil.copytree(f"{folder}/dynamic", f"{folder}/changed", dirs_exist_ok=True)
@@ -179,7 +179,7 @@ def check_lines(folder):
            f"{done.returncode} {done.stderr[-300:]}")
 
 
-@claim("a replay finds a reply that was another, and refuses another dictionary or other options")
+@claim("a replay finds a wrong reply, and refuses another dictionary or other options")
 def check_replay(folder, words):
     done = changed(folder, "requests", bulk_line, 9, 1)
     ok(done.returncode == 0, f"fingerprints alone are no part of the plan: {done.stderr[-200:]}")
@@ -204,7 +204,8 @@ def check_replay(folder, words):
         ok(done.returncode == 2 and text in done.stderr, f"{more}: {done.stderr[-300:]}")
 
 
-@claim("a bulk request that is cancelled in work has rows in steps until then, and no results")
+@claim("a bulk request that is cancelled while it is computed has rows in the steps until then, "
+       "and no results")
 def check_cancelled(folder, words):
     few = ["--step-rows", 16, "--live-rows", 16, "--policy", "off", "--ledger", f"{folder}/gone"]
     with Served(folder, *words, *few) as served:
@@ -229,7 +230,7 @@ def check_cancelled(folder, words):
     need("verify", f"{folder}/gone/ledger.h5")
 
 
-@claim("a ledger that is full ends with a whole step, says so, and is as planned")
+@claim("a full ledger ends with a whole step, reports this, and is as planned")
 def check_full(folder, words):
     words = [*words, *STEPS, "--policy", "static", "--ledger", f"{folder}/full"]
     with Served(folder, *words, "--record", "--ledger-mib", 1) as served:

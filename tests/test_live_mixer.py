@@ -87,7 +87,8 @@ def client_run(path, case, seed, wrong):
 
 
 def check_bits(case, name, policy, ranks, device="cpu"):
-    with claim(f"{name}, {policy}, {ranks} ranks, {device}: codes of harvest, then encode"):
+    with claim(f"{name}, {policy}, {ranks} ranks, {device}: the codes of harvest followed by "
+               "encode"):
         at = f"{case.folder}/{name}-{policy}{ranks}{device}"
         with open(f"{at}.txt", "w") as f:
             f.write(f"{case.made} {at}-got.h5\n")
@@ -125,7 +126,7 @@ def asked(raw, case, at, **fields):
     return reply and (reply[0], reply[2], reply[3])
 
 
-@claim("tokens that are wrong, missing or doubled are refused, and their stream alone")
+@claim("wrong, missing or repeated tokens are refused, and only their stream ends")
 def check_order(case):
     with Served(case.folder, *case.words, *STEPS, "--streams", 3) as served:
         raw, at = Raw(served.path), np.arange(10)
@@ -170,7 +171,7 @@ def reason(future):
         return f"{error}"
 
 
-@claim("headers that are wrong in some bytes leave the server, and a stream, as they are")
+@claim("headers with some wrong bytes change neither the server nor a stream")
 def check_fuzz(case):
     draw, at = np.random.default_rng(3), np.arange(20)
     with Served(case.folder, *case.words, *STEPS, "--streams", 4) as served:
@@ -198,7 +199,7 @@ def check_fuzz(case):
         raw.close()
 
 
-@claim("a prompt that is cancelled ends its stream, not those beside it; it may begin anew")
+@claim("a cancelled prompt ends its own stream only, which may begin anew")
 def check_cancel(case):
     first, last = case.start[4], case.start[5]
     long = np.resize(np.arange(first, last), 20000)
@@ -222,7 +223,8 @@ def check_cancel(case):
             ok(not wrong, "another stream has its codes")
 
 
-@claim("a later request that is cancelled leaves those before it in its stream, and ends it there")
+@claim("a later request that is cancelled ends its stream; the stream's earlier requests are "
+       "answered")
 def check_cancel_later(case):
     at = np.arange(case.start[4], case.start[5])
     with Served(case.folder, *case.words, "--step-rows", 16, "--live-rows", 16, "--policy",
@@ -242,7 +244,7 @@ def check_cancel_later(case):
         ok("was given up" in str(told), f"later: {told}")
 
 
-@claim("a row that overflows is refused, with what comes behind it, and no other")
+@claim("a row that overflows is refused, with the later rows of its stream, and no others")
 def check_overflow(case):
     first = case.start[4]
     with Served(case.folder, *case.words, *STEPS) as served, live.connect(served.path) as server:
@@ -258,7 +260,8 @@ def check_overflow(case):
         ok(not list(other_replies([(futures[2], at)], case)), "another stream has its codes")
 
 
-@claim("asked to end it answers each request of a stream once, with codes or why not")
+@claim("a server that is asked to end answers each request of a stream once, with codes or the "
+       "reason")
 def check_end(case):
     at = np.resize(np.arange(case.start[4], case.start[5]), 12000)
     with Served(case.folder, *case.words, "--step-rows", 16, "--live-rows", 8, "--policy", "off",
@@ -276,7 +279,7 @@ def check_end(case):
            all("given up" in str(t) or "closing" in str(t) for t in told[4:]), f"others: {told}")
 
 
-@claim("a server that was killed ends what was asked of a stream; the next one has no such stream")
+@claim("if a server is killed, open requests of a stream fail; the next server has no such stream")
 def check_killed(case):
     at = np.arange(4)
     with Served(case.folder, *case.words, "--step-rows", 16, "--live-rows", 8) as served:
@@ -322,7 +325,7 @@ def serve_within(limit, *words):
         del os.environ["MALLOC_ARENA_MAX"]
 
 
-@claim("streams that memory has no room for are refused with the numbers, before any work")
+@claim("streams that do not fit in memory are refused with the sizes, before any work")
 def check_memory(case):
     limit = 300 << 20
     words = [*case.words, *STEPS, "--listen", f"{case.folder}/m", "--streams", 65536]

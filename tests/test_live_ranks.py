@@ -79,7 +79,8 @@ def check_policy(case, name, ranks):
         need("serve", *case.words, "--replay", at, ranks=5 - ranks)
 
 
-@claim("stopped it leaves a part, from which another number of ranks goes on to the same")
+@claim("a stopped server leaves a part, from which another number of ranks continues to the same "
+       "result")
 def check_stop(case):
     words = [*case.words, "--step-rows", 8, "--live-rows", 8, "--policy", "off", "--backlog",
              case.list("stop"), "--resume"]

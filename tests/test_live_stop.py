@@ -33,7 +33,8 @@ def reason_of(future):
         return error.reason
 
 
-@claim("SIGTERM: what has begun is answered, the rest refused, and nothing new taken")
+@claim("SIGTERM: requests that have begun are answered, the others are refused, and no new ones "
+       "are accepted")
 def check_drain(folder, words):
     with Served(folder, *words, "--json", "--drain-seconds", 600) as served, live.connect(
             served.path) as server:
@@ -52,7 +53,8 @@ def check_drain(folder, words):
         ok('"bulk_requests": 1,' in out and '"closing": 2,' in out, out)
 
 
-@claim("asked to end, or killed, it gives each request one reply at most, and drained one each")
+@claim("a server that is asked to end or killed gives each request at most one reply; if it may "
+       "finish, exactly one")
 def check_once(folder, words):
     for number in signal.SIGTERM, signal.SIGUSR1, signal.SIGKILL:
         with Served(folder, *words) as served:
@@ -74,7 +76,7 @@ def check_once(folder, words):
             raw.close()
 
 
-@claim("after --drain-seconds what has begun is refused, too")
+@claim("after --drain-seconds requests that have begun are refused, too")
 def check_drained(folder, words):
     with Served(folder, *words, "--drain-seconds", 0) as served:
         with live.connect(served.path) as server:
@@ -85,7 +87,7 @@ def check_drained(folder, words):
             ok(code == 0, f"exit {code} {text[-300:]}")
 
 
-@claim("a socket has one server; one that was killed leaves it to the next, and clients find it")
+@claim("a socket has one server; after a kill the next server takes it, and clients find it")
 def check_kill(folder, words):
     with Served(folder, *words) as served, live.connect(served.path) as server:
         done = sagitta("serve", *words, "--listen", served.path)
@@ -145,7 +147,8 @@ def defaults(words, runtime):
     return done.returncode, done.stderr
 
 
-@claim("the default folder is this user's, and refused where it is another's, open, or a link")
+@claim("the default folder belongs to this user; it is refused if it is another's, open to "
+       "others, or a link")
 def check_folder(folder, words):
     runtime, own = f"{folder}/runtime", f"{folder}/runtime/sagitta"
     os.mkdir(runtime)

@@ -87,7 +87,7 @@ def judge(f, command, multiple, holdout, ranks):
        f"{what}: {said}, {counts} rows, {out} are right")
 
 
-@claim("the bytes of a fit, and of a training, whose rows never had them; their number")
+@claim("fit and train give the bytes that they give without these rows, and print their number")
 def check_bytes(f):
     for multiple in 8, 1.7:
         for ranks in 0, 3:
@@ -96,7 +96,7 @@ def check_bytes(f):
     ok(f.kept("x", f.rows, 8)[1] >= 57 and f.kept("x", f.rows, 1.7)[1] > 100, "some were left out")
 
 
-@claim("fit --resume goes on with it, and with no other multiple; codes are those of all rows")
+@claim("fit --resume continues with the same multiple only; codes are those of all rows")
 def check_resume(f):
     words = ["fit", *JOBS["fit"][:-2], "--rows", f.at("rows.npy"), "--max-norm", 8]
     need(sagitta(*words, "--sweeps", 3, "--output", f.at("three")), "three sweeps")
@@ -110,7 +110,7 @@ def check_resume(f):
     ok(str(N) in done.stdout, "all rows have codes")
 
 
-@claim("what leaves nothing is refused")
+@claim("a multiple that leaves no row is refused")
 def check_refused(f):
     words = ["fit", *JOBS["fit"], "--output", f.at("no"), "--rows", f.at("rows.npy")]
     for multiple in 1, 0.5:

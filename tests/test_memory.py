@@ -74,8 +74,8 @@ def room_find(folder, ranks):
     return empty and empty + (ROOMS[ranks][0] << 20)
 
 
-@claim("a fit that is to take no parts, and whose rows do not fit in memory, names parts that do, "
-       "before it reads any")
+@claim("a fit without parts, whose rows do not fit in memory, names parts that fit before it "
+       "reads any rows")
 def check_refused(folder):
     cases = (0, "auto", "none"), (0, "atoms", "auto"), (2, "auto", "0")
     for ranks, update, parts in cases if FULL else cases[1:]:
@@ -114,8 +114,8 @@ def same(folder, one, two, text):
         ok(done.returncode == 0, f"{text}, {name}: {done.stdout[-300:]} {done.stderr[-300:]}")
 
 
-@claim("a fit whose rows do not fit takes parts by its shape: the bytes are those of the same "
-       "--minibatch given, in two memories, on any number of ranks")
+@claim("a fit whose rows do not fit takes parts that follow from its shape; the bytes are those "
+       "of the same --minibatch, for two sizes of memory and any number of ranks")
 def check_taken(folder):
     done = fit(folder, resource.RLIM_INFINITY, *GIVEN, "--output", f"{folder}/given")
     ok(done.returncode == 0 and "parts  " not in done.stderr and
@@ -133,7 +133,8 @@ def check_taken(folder):
             same(folder, "own", "given", case)
 
 
-@claim("with all memory a run anew has one part, a resumed one those that it began with")
+@claim("with enough memory a new run has one part, and a resumed one has the parts that it began "
+       "with")
 def check_resumed(folder):
     done = fit(folder, resource.RLIM_INFINITY, "--output", f"{folder}/own", "--sweeps", 2,
                "--resume")
@@ -155,8 +156,8 @@ def taken_and_there(text):
     return [int(found[1]), int(found[2])] if found else [0, 0]
 
 
-@claim("the plan says the parts, of which more codes an atom make more; parts by shape that do not "
-       "fit are refused with what they take, and smaller ones that fit are named")
+@claim("the plan names the parts; more codes per atom make more of them; parts that do not fit "
+       "are refused with their size, and smaller ones that fit are named")
 def check_shape(folder):
     empty = empty_find(folder, 0)
     if not empty:

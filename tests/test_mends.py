@@ -97,7 +97,7 @@ class Place:
                             code=code)
 
 
-@claim("a wrong folder: what it has, and what is wanted")
+@claim("a wrong folder: the message says what it has, and what is wanted")
 def check_folders(p):
     empty, codes = p.at("empty"), p.at("codes")
     p.encode([f"cannot open '{empty}/rows.h5'", "nothing in it", "name the file"], rows=empty,
@@ -141,7 +141,7 @@ def check_folders(p):
        f"export without a place: {done.stderr}")
 
 
-@claim("a missing key: those that are there")
+@claim("a missing key: the message names the existing ones")
 def check_keys(p):
     p.encode(["no dataset '/activations'", "'/rows' (60 x 8 float32)", ":/PATH"],
              rows=p.rows + ":/activations")
@@ -191,7 +191,7 @@ def check_transposed(p):
     p.evaluate(["CSC matrix", "tocsr()"], codes=p.at("csc.h5"))
 
 
-@claim("another P, other rows, other atoms: which to give")
+@claim("another P, other rows, other atoms: the message says which to give")
 def check_shapes(p):
     wide = p.array("wide.npy", np.ones((N, P + 1), "f4"))
     said = ["has 9 columns, the atoms of", "give activations of the place"]
@@ -212,7 +212,7 @@ def check_shapes(p):
     p.encode(["<i4", "astype('f4')"], rows=p.array("int.npy", p.x.astype("i4")))
 
 
-@claim("norms that are not 1, and values that are no numbers")
+@claim("norms that are not 1, and values that are not finite")
 def check_values(p):
     scaled = p.array("scaled.npy", 3 * p.atoms)
     said = ["atom 0", "has norm 3, not 1", "a row each", "--normalize of encode, route and compare"]
@@ -261,7 +261,7 @@ def check_package(p):
     raised(["for the same rows"], lambda: package.explained_variance(p.x, p.x.T))
 
 
-@claim("so does the script that makes a page of a run")
+@claim("the script for the page of a run does so, too")
 def check_report(p):
     whole = p.whole()
     for said, *words in (("there is none: give the one that --output named", p.at("none")),
@@ -276,7 +276,7 @@ def check_report(p):
            not os.path.exists(f"{whole}/report.html"), f"{words}: {done.stderr}")
 
 
-@claim("weights that are no numbers are named, with their file")
+@claim("weights that are not finite are named, with their file")
 def check_import(p):
     folder = shutil.copytree(f"{MADE}/saelens_topk", p.at("broken"))
     path = f"{folder}/sae_weights.safetensors"

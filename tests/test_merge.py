@@ -129,7 +129,7 @@ def check_bytes(folder):
             job.check(cut, f"cut{number}", ranks=(0, 1, 2, 3, 2)[number])
 
 
-@claim("a part says what it is, and is not taken for the whole")
+@claim("a part is marked as a part, and is not taken for the whole")
 def check_part(folder):
     job = Job(folder, "one", "encode", "--rows", f"{folder}/rows.npy", "--dictionary",
               f"{folder}/d", "--top-s", 2)
@@ -155,7 +155,7 @@ def check_part(folder):
           "an end before the last row")
 
 
-@claim("what is no part of the whole is refused, by its name")
+@claim("files that are no part of the whole are refused by name")
 def check_refused(folder):
     rows = ["--rows", f"{folder}/rows.npy"]
     job = Job(folder, "good", "encode", *rows, "--dictionary", f"{folder}/d", "--top-s", 2)
@@ -217,7 +217,8 @@ def check_refused(folder):
     fails(done, 73, ["would replace an input"], "a part is not replaced")
 
 
-@claim("files that differ in rows that no part read are warned of; --rows refuses parts of them")
+@claim("files that differ in rows that no part read give a warning; with --rows their parts are "
+       "refused")
 def check_unread(folder):
     rows, differing = f"{folder}/rows.npy", f"{folder}/differing.npy"
     values = np.load(rows)

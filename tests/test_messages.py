@@ -26,7 +26,7 @@ def messages():
             yield os.path.basename(path), "".join(t[1:-1] for t in re.findall(TEXT, text))
 
 
-@claim("each is of two lines")
+@claim("each message has at most two lines")
 def check_lengths():
     found = list(messages())
     ok(len(found) > 900, f"{len(found)} messages")

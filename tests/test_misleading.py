@@ -133,7 +133,7 @@ def unwritten_cases(f):
             "zeros": ({"chunks": (300, P)}, [np.s_[:], 0], "", "")}
 
 
-@claim("entries that were never written are counted, those of zeros that were are not")
+@claim("entries that were never written are counted; zeros that were written are not")
 def check_unwritten(f):
     def told_of(path):
         warnings = f.run("seed", "--rows", path, "--atoms", 3)
@@ -162,7 +162,7 @@ def check_unwritten(f):
     ok(told(warnings, "unwritten-hole.h5", "150 of"), f"a source of a virtual one: {warnings}")
 
 
-@claim("so are those of any other input: means, codes, captures; empty blocks of a pool may be")
+@claim("so are entries of other inputs: means, codes, captures; blocks of a pool may be empty")
 def check_unwritten_inputs(f):
     def partly(file, name, values, rows, count):
         d = file.create_dataset(name, values.shape, values.dtype,
@@ -195,7 +195,7 @@ def check_unwritten_inputs(f):
     ok(not told(warnings, "never written"), f"blocks of a pool: {warnings}")
 
 
-@claim("more codes a row than atoms: fit, train, encode and route")
+@claim("more codes per row than atoms: fit, train, encode and route")
 def check_top_s(f):
     rows, few = f.at("rows.npy"), f.save("few", f.atoms[:5])
     for command, *words in (
@@ -214,7 +214,7 @@ def check_top_s(f):
     ok(not told(warnings, "top-s"), f"codes of a batch have no --top-s: {warnings}")
 
 
-@claim("an explained variance below 0 is said with its value: all rows, and unseen ones")
+@claim("an explained variance below 0 is reported with its value, for all rows and for unseen ones")
 def check_below_zero(f):
     away = f.save("away", f.rows + np.linspace(3, 6, P, dtype="f4"))
     rows, held = f.at("rows.npy"), f.at("held.npy")
@@ -237,7 +237,7 @@ def check_below_zero(f):
     ok(told(warnings, "of the unseen rows"), f"train: {warnings}")
 
 
-@claim("rows of float64 that are equal in float32 are told, where others are not")
+@claim("rows of float64 that are equal in float32 give a warning, if others are not equal")
 def check_equal(f):
     words = ("--dictionary", f.at("atoms.npy"), "--top-s", S)
     for name, rows, is_told in (("far", 1e10 + f.rows, 1), ("tiny", 1e-50 * f.rows, 1),
@@ -284,7 +284,7 @@ def check_massive(f):
            if is_told else found is None, f"{share} of {times} times: {found} {want}")
 
 
-@claim("they are told by every command, of held-out rows too, on any number of ranks, and in parts")
+@claim("every command reports them, also for held-out rows, on any number of ranks and in parts")
 def check_massive_commands(f):
     path, _, at = massive_of(f, 0.02, 100)
     codes = f.at("out/supports.h5")
@@ -329,7 +329,7 @@ def check_massive_commands(f):
     ok(share_told(f.run("merge", *parts)) == alone, "merge")
 
 
-@claim("a fit tells of massive rows once, however many fits it makes on the way")
+@claim("a job reports massive rows once, however many fits it makes")
 def check_massive_once(f):
     path, _, at = massive_of(f, 0.02, 100, "once", 4 * N)
     ordinary = f.save("once-ordinary", np.resize(f.rows, (4 * N, P)))
@@ -349,7 +349,7 @@ def check_massive_once(f):
         check((*words, "--holdout", path), ordinary, what="the held-out rows")
 
 
-@claim("a missing mean is told with its share of the squares, where little is explained")
+@claim("a missing mean is reported with its share of the squares, if little is explained")
 def check_mean(f):
     for add, is_told in ((4, 1), (1, 1), (-0.9, 1), (0, 0)):
         away = f.save("away", (f.rows + np.linspace(0.8, 1.2, P) * add).astype("f4"))
@@ -384,7 +384,7 @@ def check_mean(f):
        "a dictionary that was fitted without one")
 
 
-@claim("too few rows an atom: with both ways out; with ten of them nothing is said")
+@claim("too few rows per atom: the warning names both ways out; ten rows per atom give none")
 def check_few_rows(f):
     rows = f.at("rows.npy")
     for command, *words in (("fit", "--sweeps", 1), ("train", "--epochs", 1),
@@ -397,7 +397,7 @@ def check_few_rows(f):
                f"{command} {atoms}: {warnings}")
 
 
-@claim("a fit whose sweeps end while it gains says how much, not where five were too few to tell")
+@claim("a fit whose last sweep still gains says how much, if it had at least five sweeps")
 def check_converged(f):
     rows, held = f.at("rows.npy"), f.at("held.npy")
 
@@ -416,7 +416,7 @@ def check_converged(f):
             ok(abs(float(gain[1]) - want) < 1e-2 * want, f"{gain[1]}, not {want}")
 
 
-@claim("atoms in no row, of a dictionary that was learned, and atoms in most rows, of any")
+@claim("atoms in no row, for learned dictionaries, and atoms in most rows, for any dictionary")
 def check_density(f):
     turned = f.save("turned", np.concatenate([f.rows, -f.rows]))  # one atom describes both
     for atoms, is_told in (2800, 1), (200, 0):

@@ -77,7 +77,7 @@ def conv_check(at):
     compared(at, make(RANDOM, (3, 4), width=0, qk_norm="none", scale=0.01), "no norm")
 
 
-@claim("all slots are read as they were")
+@claim("all slots are read as they were before the call")
 def slots_check(at):
     for name, slots in (("in place", [(0, 0), (1, 1), (2, 2), (3, 3)]),
                         ("all moved", [(0, 4), (1, 5), (2, 6), (3, 7)]), ("mixed", MOVED),
@@ -88,7 +88,7 @@ def slots_check(at):
         compared(at, make(RANDOM, slots=slots, pool=8), name)
 
 
-@claim("time may be cut anywhere: in a call, and between two")
+@claim("time may be divided anywhere, within a call and between calls")
 def cuts_check(at):
     whole = make(RANDOM, (64, 3, 20), slots=[(0, 0), (1, 1), (-1, 2)], pool=3)
     need(harvest(write(f"{at}/w.h5", whole), f"{at}/whole"), "whole")
@@ -127,7 +127,7 @@ def partition_check(at):
         need(sagitta("verify", f"{at}/one/{name}"), f"verify {name}")
 
 
-@claim("16-bit floats are widened exactly; without kept slots --output may be a file")
+@claim("16-bit floats are widened exactly; if slots are not kept, --output may be a file")
 def types_check(at):
     objects, facts = make(RANDOM, width=0, lengths=(7,))
     short = {name: x.astype(np.float16) if name in "qkv" else x for name, x in objects.items()}
@@ -138,7 +138,7 @@ def types_check(at):
     same(f"{at}/short.h5", f"{at}/wide.h5", "float16")
 
 
-@claim("a GPU gives the same bytes, also to two ranks; without one that is said")
+@claim("a GPU gives the same bytes, also to two ranks; without a GPU the message says so")
 def gpu_check(at):
     path = write(f"{at}/g.h5", make(RANDOM, (40, 1, 0, 9), slots=MOVED, pool=5, d=32, dv=16))
     need(harvest(path, f"{at}/cpu", "--device", "cpu"), "a CPU")
@@ -158,7 +158,7 @@ def changed(capture, more=(), less=(), **facts):
     return objects, capture[1] | facts
 
 
-@claim("what is wrong with a capture is named")
+@claim("errors of a capture are named")
 def input_check(at):
     good = make(RANDOM, slots=MOVED, pool=5)
     f = good[0]
@@ -205,7 +205,7 @@ def input_check(at):
     need(harvest(f"{at}/a.h5", f"{at}/attention"), "attention")
 
 
-@claim("other commands say that they do not read it, and take its rows")
+@claim("other commands say that they do not read the capture, and take its rows")
 def refused_check(at):
     path = write(f"{at}/e.h5", make(RANDOM, (40,), heads=2))
     need(harvest(path, f"{at}/e"), "harvest")

@@ -71,7 +71,7 @@ class Place:
             ok(not [name for name in found if name.endswith(".h5")], f"{words}: {found}")
 
 
-@claim("every command refuses it in the place of each of its inputs")
+@claim("every command refuses a newer file as each of its inputs")
 def check_commands(p):
     old, new = p.old, p.new
     inputs = {"rows": "--rows", "dictionary": "--dictionary", "supports": "--supports",
@@ -107,7 +107,7 @@ def check_commands(p):
               "--top-s", 3, *p.out(), ranks=2)
 
 
-@claim("so do shards, sources of a virtual dataset, folders, and tokens")
+@claim("newer shards, sources of a virtual dataset, folders and tokens are refused, too")
 def check_ways(p):
     words = ["encode", "--dictionary", p.old["dictionary"], "--top-s", 3]
     p.refused(p.new["rows"], *words, "--rows", p.old["rows"], "--rows", p.new["rows"], *p.out())
@@ -134,7 +134,7 @@ def check_ways(p):
     p.refused(p.new["rows"], "inspect", run, "--atom", 1, "--rows", p.new["rows"])
 
 
-@claim("so do verify and diff of every kind; inspect shows it, with a warning")
+@claim("verify and diff refuse every kind of newer file; inspect shows it, with a warning")
 def check_kinds(p):
     for name, path in p.new.items():
         p.refused(path, "verify", path)
@@ -154,7 +154,7 @@ def check_kinds(p):
     ok(not page["whole"] and SAID[0] in page["fault"], f"{page}")
 
 
-@claim("a run that is resumed refuses what a newer one left, and leaves it")
+@claim("a resumed run refuses what a newer program left, and leaves it unchanged")
 def check_resumed(p):
     rows = ["--rows", p.old["rows"]]
     fit = ["fit", *rows, "--atoms", 6, "--top-s", 2]
@@ -177,7 +177,7 @@ def check_resumed(p):
     p.refused(path, *encode, "--resume", "--output", out, code=73)
 
 
-@claim("so do the Python package and the scripts")
+@claim("the Python package and the scripts refuse it, too")
 def check_scripts(p):
     def refused(*words):
         environment = dict(os.environ, PYTHONPATH=os.path.join(SOURCE, "scripts", "python"))

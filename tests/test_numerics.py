@@ -16,8 +16,8 @@ OTHER = NUMERICS + 1
 
 
 def mark(path, numerics):
-    """Change a file so that a program with these numerics seems to have written it; None: a program
-    of before numerics had numbers."""
+    """Change a file so that a program with this number of numerics seems to have written it.  None:
+    a program that is older than these numbers."""
     with h5py.File(path, "r+") as f:
         del f["run"].attrs["numerics"]
         if numerics is not None:
@@ -88,7 +88,7 @@ def check_resume(p):
         p.need(*words, "--output", made, "--resume")
 
 
-@claim("a part of the rows that fit encodes at its end")
+@claim("the part of the encoding at the end of a fit")
 def check_fit_part(p):
     made, rows = p.at("fitted"), p.at("large")
     p.need("synth", "--n-rows", 3 * 4096, "--columns", 8, "--atoms", 12, "--output", rows)

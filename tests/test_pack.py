@@ -54,7 +54,7 @@ def blocks_used(path):
         return table, len(f["kv/k"])
 
 
-@claim("what is shared, and the rows of the pool")
+@claim("equal prefixes are stored once, and the pool gives the same rows")
 def check_shared(at):
     capture(f"{at}/all.h5")
     halves = [capture(f"{at}/a.h5", 0, 3), capture(f"{at}/b.h5", 3)]
@@ -117,7 +117,7 @@ def check_refused(at):
     ok(not os.path.exists(f"{at}/no/capture.h5"), "nothing is left")
 
 
-@claim("started twice at once, a serial command says that it is one")
+@claim("if a serial command is started by several processes at once, it says that it is serial")
 def check_serial(at):
     done = sagitta("pack", "--capture", capture(f"{at}/all.h5"), "--output", f"{at}/two", ranks=2)
     ok(done.returncode and "sagitta pack: this command is serial, and was started 2 times" in
@@ -126,7 +126,7 @@ def check_serial(at):
     ok(done.returncode == 73 and "serial" not in done.stderr, f"{done.stderr[-300:]}")
 
 
-@claim("a capture in the place of rows names harvest")
+@claim("for a capture in place of rows the message names harvest")
 def check_rows(at):
     capture(f"{at}/all.h5")
     need(pack([f"{at}/all.h5"], f"{at}/packed"), "pack")
@@ -233,7 +233,7 @@ def huge(path, positions):
         f.attrs["causal"] = 1
 
 
-@claim("a disk that has no space for the longest sequence is told before any work")
+@claim("a disk without space for the longest sequence is reported before any work")
 def check_space(at):
     disk = os.statvfs(at)
     free, cell = disk.f_bavail * disk.f_frsize, 2 * 64 * 1024 * 4
@@ -246,7 +246,7 @@ def check_space(at):
     os.remove(f"{at}/h.h5")
 
 
-@claim("a pool whose table leads out of it is found")
+@claim("a pool whose table has an entry beyond the pool is found")
 def check_verify(at):
     need(pack([capture(f"{at}/all.h5")], f"{at}/packed"), "pack")
     with h5py.File(f"{at}/packed/capture.h5", "r+") as f:

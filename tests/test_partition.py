@@ -15,7 +15,8 @@ from tap import FULL, SOURCE, claim, done_testing, gpu_present, ok, sagitta, ski
 EXPECTED = os.path.join(SOURCE, "tests", "expected", "fingerprints")
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 
-# Each value of each factor at least once, and the extreme combinations.
+# A cut is one division of the work.  CUTS have each value of each option at least once, and the
+# extreme combinations.
 CUTS = [
     dict(ranks=2, tile=64, block=77, threads=2, filter="on"),
     dict(ranks=3, tile=1000, block=4096, variant="baseline", filter="auto"),
@@ -23,7 +24,8 @@ CUTS = [
     dict(ranks=8, tile=64, variant="avx512", filter="on"),
     dict(ranks=1, tile=1000, block=77, threads=2, variant="avx512"),
 ]
-SANITIZED = os.environ.get("SANITIZED")  # they are slow, and find faults, not bits: fewer cuts
+# Sanitizers are slow, and look for faults, not for wrong bits: fewer cuts.
+SANITIZED = os.environ.get("SANITIZED")
 if SANITIZED:
     CUTS = CUTS[:1]
 if os.environ.get("CUTS") == "few":  # cuts that depend on the compiler, not on ranks

@@ -96,7 +96,7 @@ def minimum_check(folder):
         check(folder, "frames", 0.5, "signed", rounds)
 
 
-@claim("equal atoms share a code; a penalty below 2^-30, and none, give all of it to the first")
+@claim("equal atoms share a code; with a penalty below 2^-30, or none, the first one has all of it")
 def share_check(folder):
     index, found = check(folder, "twins", 0.5, "signed", 1)
     first, second = (np.take_along_axis(found, np.argmax(index == a, 1)[:, None], 1)

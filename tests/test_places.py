@@ -66,7 +66,7 @@ class Data:
         return done
 
 
-@claim("no output takes the place of an input, whatever the command")
+@claim("no output replaces an input, with any command")
 def check_inputs(data):
     fit = dict(rows="rows", dictionary="start", supports="supports")
     commands = {"encode": dict(rows="rows", dictionary="start"), "seed": dict(rows="rows"),
@@ -116,7 +116,7 @@ def check_inputs(data):
         os.remove(deck)
 
 
-@claim("a dump takes no place of an input, an output or a result")
+@claim("a dump replaces no input, output or result")
 def check_dump(data):
     words = ["terminal", *data.words("rows", "supports", dictionary="start"), "--directions", 1,
              "--spectrum", "none", "--output", data.at("t"), "--force"]
@@ -140,7 +140,7 @@ def check_dump(data):
     ok(os.listdir(data.at("t")) == ["bytes"], f"no log is begun {os.listdir(data.at('t'))}")
 
 
-@claim("links are not followed, and what a run did not make it does not remove")
+@claim("links are not followed, and a run removes only what it made")
 def check_links(data):
     place = data.at("links")
     os.mkdir(place)
@@ -164,7 +164,7 @@ def check_links(data):
                f"an input called {name} survives exit {done.returncode}")
 
 
-@claim("used.in and run.log are the result's; a failed run's are beside them")
+@claim("used.in and run.log belong to the result; those of a failed run are beside them")
 def check_pair(data):
     place = data.at("pair")
     failed = sagitta(*data.encode("pair", rows="bad.h5"))
@@ -184,7 +184,7 @@ def check_pair(data):
        len(os.listdir(place)) == 6, "a run that succeeds replaces them")
 
 
-@claim("where a pair cannot be renamed after its result, the run warns and ends well")
+@claim("if used.in and run.log cannot be renamed after their result, the run warns and ends with 0")
 def check_pair_faults(data):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")
@@ -201,7 +201,7 @@ def check_pair_faults(data):
            f"rename {n}: exit {code}, new are {new} of {sorted(now)} {text[-300:]}")
 
 
-@claim("the log of a run in progress can be read, one that is stopped leaves it")
+@claim("the log of a running job can be read; a stopped job leaves it")
 def check_progress(data):
     words = ["refit", *data.words("rows", "supports", dictionary="start")]
     data.need("synth", "--n-rows", 3000, "--atoms", 4096, "--output", data.at("large"))

@@ -160,7 +160,7 @@ def said(job, ranks):
     return page.get("memory_bytes") or parts.get("most") or sum(parts.values()), parts
 
 
-@claim("memory is said within a tenth of what the largest rank takes")
+@claim("the forecast of memory is within a tenth of what the largest rank takes")
 def jobs_check(folder):
     files = Files(folder)
     for name, (words, few) in JOBS.items():

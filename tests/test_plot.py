@@ -40,7 +40,7 @@ def blank(path):
     from matplotlib import pyplot
     figure, axes = pyplot.subplots(figsize=(7, 5.2), constrained_layout=True)
     axes.plot([], [], "o-", label="fitted rows")
-    axes.set(xlabel="sweep", ylabel="explained variance", title="Explained variance a sweep")
+    axes.set(xlabel="sweep", ylabel="explained variance", title="Explained variance per sweep")
     axes.legend()
     figure.savefig(path, dpi=140)
     return path

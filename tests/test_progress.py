@@ -49,7 +49,7 @@ def check_encode(at):
         before = rows
 
 
-@claim("--progress-fd has the progress, the warnings and the log, a line of JSON each")
+@claim("--progress-fd gets the progress, the warnings and the log, as lines of JSON")
 def check_events(at):
     words = ["--rows", f"{at}/rows.npy", "--atoms", 32, "--top-s", 4, "--sweeps", 2, "--quiet"]
     ours, its = os.pipe()
@@ -76,7 +76,7 @@ def check_events(at):
         ok(done.returncode == 2 and words_of in done.stderr, done.stderr)
 
 
-@claim("training shows progress between two looks at the held-out rows, also resumed")
+@claim("training shows progress between two looks at the held-out rows, also if resumed")
 def check_train(at):
     words = ["--rows", f"{at}/rows.npy", "--atoms", 1024, "--top-s", 9, "--batch", 300, "--steps",
              269, "--holdout-share", 0, "--threads", 1, "--device", "cpu", "--output",
@@ -100,7 +100,8 @@ def check_refit(at):
     ok(of and of <= {"1", "2"}, f"{lines[:4]}")
 
 
-@claim("--max-seconds ends refit after some atoms, train after some steps, and --resume goes on")
+@claim("--max-seconds ends refit after some atoms and train after some steps, and --resume "
+       "continues")
 def check_limit(at):
     jobs = {"refit": ["--rows", f"{at}/rows.npy", "--dictionary", f"{at}/d", "--supports",
                       f"{at}/codes", "--sweeps", 2],

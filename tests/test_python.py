@@ -79,7 +79,7 @@ def check_files(run):
     ok(len(sagitta.open(f"{run}-longer").history["sweep"]) == 6, "state.h5 has more sweeps")
 
 
-@claim("of train the history is that of its steps, of an unfinished one too")
+@claim("the history of a training is that of its steps, also of an unfinished one")
 def check_train(folder):
     run = f"{folder}/sae"
     done = program("train", "--rows", f"{folder}/rows.npy", "--atoms", K, "--top-s", S, "--epochs",
@@ -112,7 +112,7 @@ def check_top_rows(folder, run):
             ok(list(rows) == want and list(codes) == list(dense[want, atom]), f"atom {atom}")
 
 
-@claim("without SciPy codes are arrays")
+@claim("without SciPy codes are a tuple of arrays")
 def check_without_scipy(run):
     code = ("import sys; sys.modules['scipy'] = sys.modules['scipy.sparse'] = None\n"
             f"sys.path.insert(0, {PACKAGE!r}); sys.dont_write_bytecode = True\n"
@@ -133,7 +133,7 @@ def refused(words, call):
         ok(False, f"{words}: nothing was said")
 
 
-@claim("what cannot be used is refused, with what to do")
+@claim("files that cannot be used are refused, and the message says what to do")
 def check_errors(folder, run):
     refused(["there is no", "--output"], lambda: sagitta.open(f"{folder}/nothing"))
     os.mkdir(f"{folder}/empty")
@@ -169,7 +169,7 @@ def check_errors(folder, run):
     refused(["version 99"], lambda: sagitta.open(f"{folder}/newer.h5"))
 
 
-@claim("check=True passes what is whole, and finds another value")
+@claim("check=True accepts a whole file, and finds a changed value")
 def check_hashes(folder, run):
     whole = sagitta.open(run, check=True)
     ok(whole.codes.nnz and len(whole.dictionary.atoms) == K and len(whole.density) == K, "whole")
@@ -208,7 +208,7 @@ def check_variance():
     refused(["rows are no real"], lambda: sagitta.explained_variance([["a", "b"]], half[0]))
 
 
-@claim("indices and their starts may be of any whole type")
+@claim("indices and their starts may have any integer type")
 def check_whole(folder, run):
     want = sagitta.open(run)
     for kind in "i8", "u8", "u4", ">i8":
@@ -235,7 +235,7 @@ print([m for m in ("torch", "h5py", "matplotlib", "scipy", "sklearn") if m in sy
 QUICK = 1e-4  # seconds for a row with 64 atoms, three times what it takes
 
 
-@claim("the package imports NumPy alone, and describes a row in a tenth of a millisecond")
+@claim("the package imports only NumPy, and describes a row in a tenth of a millisecond")
 def check_quick():
     done = subprocess.run([sys.executable, "-B", "-c", IMPORTED, os.path.abspath(PACKAGE)],
                           capture_output=True, text=True)

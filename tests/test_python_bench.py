@@ -25,7 +25,7 @@ def close(a, b):
     return np.allclose(np.asarray(a, "f8"), np.asarray(b, "f8"), rtol=CLOSE, atol=CLOSE)
 
 
-@claim("its members are those of SAEBench's base class")
+@claim("the module has the members of SAEBench's base class")
 def check_members(run, x):
     d = Dictionary.open(run)
     p = x.shape[-1]

@@ -66,7 +66,7 @@ def check_compare(at, runs):
     ok(f"{found.pw_mcc:.4f}" in repr(found), repr(found))
 
 
-@claim("compare: SciPy's assignment of other atoms than these, of other numbers of atoms")
+@claim("compare: SciPy's assignment, for other atoms and other numbers of atoms")
 def check_assignment():
     try:
         from scipy.optimize import linear_sum_assignment
@@ -85,7 +85,7 @@ def check_assignment():
     return None
 
 
-@claim("compare: what cannot be is refused in the words of Python, and leaves nothing")
+@claim("compare: impossible requests are refused in terms of Python, and leave nothing")
 def check_refused(at):
     random = np.random.default_rng(6)
     tempfile.tempdir = f"{at}/own"
@@ -104,7 +104,7 @@ def check_refused(at):
     tempfile.tempdir = None
 
 
-@claim("survey: each trial is the fits that it says, by arrays and by files")
+@claim("survey: each trial has the figures of the fits that it names, from arrays and from files")
 def check_survey(at, x):
     np.save(f"{at}/x.npy", x)
     with h5py.File(f"{at}/x.h5", "w") as f:
@@ -129,7 +129,7 @@ def check_survey(at, x):
     ok(found.why in text and f"{one.pw_mcc:.6g}" in text and "<td>" in found._repr_html_(), text)
 
 
-@claim("survey: a sample is windows spread over all rows; warnings come once of each kind")
+@claim("survey: a sample is windows spread over all rows; each kind of warning comes once")
 def check_sample(x):
     numbers = np.arange(10 * N, dtype="f8")[:, None]
     sample = _sample(numbers, 1000)[:, 0]
@@ -149,8 +149,7 @@ def trial(explained, agree, atoms=K, dead=0.0):
     return sagitta.Trial(atoms, 4, explained, agree, dead, 0.0, 10.0, 1.0)
 
 
-@claim("survey: agreement decides among those that explain nearly as much, and never what is "
-       "explained alone")
+@claim("survey: agreement decides among trials that explain nearly as much, and only among those")
 def check_choice(x):
     for trials, best in (([trial(0.9, 0.5)], 0), ([trial(0.9, 0.5), trial(0.89, 0.7)], 1),
                          ([trial(0.9, 0.5), trial(0.87, 0.9)], 0),  # leaves 1/3 more unexplained
@@ -166,7 +165,8 @@ def check_choice(x):
     raised(TypeError, ["encode_s"], lambda: sagitta.survey(x, encode_s=8))
 
 
-@claim("survey: what would put all fits into one folder, or hold no row out, is refused before any")
+@claim("survey: options that put all fits into one folder, or hold no row out, are refused before "
+       "any fit")
 def check_options(at, x):
     fit, fits, few = sagitta.calls.fit, [], {"atoms": [K], "top_s": [2], **HOW}
     sagitta.calls.fit = lambda *rows, **how: fits.append(how) or fit(*rows, **how)
@@ -186,7 +186,7 @@ def check_options(at, x):
         sagitta.calls.fit = fit
 
 
-@claim("pictures have the figures of the files, on axes that are given or new")
+@claim("plots have the figures of the files, on given axes or on new ones")
 def check_plots(runs):
     try:
         import matplotlib
@@ -213,7 +213,7 @@ def check_plots(runs):
     return None
 
 
-@claim("without matplotlib the package is there, and a picture says what to install")
+@claim("without matplotlib the package works, and a plot says what to install")
 def check_no_matplotlib():
     code = ("import sys; sys.path.insert(0, sys.argv[1]); sys.modules['matplotlib'] = None\n"
             "sys.dont_write_bytecode = True\n"

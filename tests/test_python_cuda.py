@@ -79,7 +79,7 @@ def check_bits(rows, atoms, mean):
     ok((x.detach().cpu().numpy() == rows).all(), "the rows stay")
 
 
-@claim("so they have of more atoms, of which the certified filter tells most apart")
+@claim("so do those of more atoms, most of which the certified filter rules out")
 def check_large():
     random = np.random.default_rng(6)
     atoms = random.standard_normal((8192 if IS_REAL else 512, 128))
@@ -88,7 +88,8 @@ def check_large():
     ok(equal(d.support(torch.from_numpy(rows).to(DEVICE)), d.support(rows)), f"{len(atoms)} atoms")
 
 
-@claim("encode() is dense beside the rows, and a csr_array of the same bits; a module takes them")
+@claim("encode() gives a dense tensor on the device of the rows, or a csr_array with the same "
+       "bits; a module gives them too")
 def check_encode(rows, atoms, mean):
     x = torch.from_numpy(rows).to(DEVICE)
     d = sagitta.Dictionary.from_arrays(atoms, mean, nonnegative=True, top_s=S, rounds=4)
@@ -123,7 +124,7 @@ def check_auto(d, rows, x):
     ok(not module._is_exact(), "trained atoms")
 
 
-@claim("what is wrong is said as it is of the host's rows")
+@claim("errors have the words that they have for rows of the host")
 def check_errors(rows, atoms):
     d = sagitta.Dictionary.from_arrays(atoms, top_s=S)
     bad = torch.from_numpy(rows).to(DEVICE)
@@ -137,7 +138,7 @@ def check_errors(rows, atoms):
     ok(equal(d.support(bad[:9]), d.support(rows[:9])), "after all of this")
 
 
-@claim("no row goes to the host or comes from it, by the library's count and PyTorch's profiler")
+@claim("no row is copied to the host or from it, by the library's count and PyTorch's profiler")
 def check_copies(rows, atoms, mean):
     d = sagitta.Dictionary.from_arrays(atoms, mean, top_s=S, rounds=4)
     x = torch.from_numpy(rows).to(DEVICE)
@@ -169,7 +170,7 @@ def check_profile(d, x):
     ok(copied < x.numel() / 8, f"{copied} bytes, the rows have {4 * x.numel()}")
 
 
-@claim("rows that a stream is about to write are waited for, and the caller's GPU stays its own")
+@claim("libsagitta waits for rows that a stream will write, and leaves the caller's GPU current")
 def check_streams(rows, atoms):
     if not IS_REAL:
         skip("there is no GPU")
@@ -190,7 +191,7 @@ def check_streams(rows, atoms):
            torch.cuda.current_device() == 0, f"GPU {number}")
 
 
-@claim("a fit on the GPU beside a model that has half of its free memory has the CPU's bytes")
+@claim("a fit on a GPU half of whose free memory a model has gives the CPU's bytes")
 def check_beside(rows):
     if not IS_REAL:
         skip("there is no GPU")

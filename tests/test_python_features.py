@@ -72,7 +72,7 @@ def check_search(run, tokens, windows):
     ok("three" in repr(F[3]) and "three" in F[3]._repr_html_(), "labels")
 
 
-@claim("tokens of an HDF5 file of rows are found, and those of .npy, datasets and tensors taken")
+@claim("tokens are found in an HDF5 file of rows, and taken from .npy, datasets and tensors")
 def check_tokens(at, run, tokens, windows):
     F = sagitta.Features(sagitta.open(f"{at}/h5"))
     ok((F.tokens == tokens).all() and (F.documents == windows).all(), "those of the rows")
@@ -116,7 +116,7 @@ def written(at, page, name="tokenizer"):
     return f"{at}/{name}.json"
 
 
-@claim("byte-level, WordPiece and SentencePiece vocabularies become text; a line feed is one")
+@claim("byte-level, WordPiece and SentencePiece vocabularies become text, with line feeds")
 def check_vocabularies(at):
     vocabulary = {"\u0120river": 0, "s": 1, "\u010a": 2, "\u00c3\u00a9": 3, "\u00c3": 4, "<": 5}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
@@ -175,7 +175,7 @@ class Balanced(html.parser.HTMLParser):
         assert self.open.pop() == tag, tag
 
 
-@claim("what a page says of an atom is that of dense codes, atoms and the unembedding")
+@claim("the page of an atom has the figures of dense codes, atoms and the unembedding")
 def check_facts(at, run, tokens):
     random = np.random.default_rng(0)
     vocabulary = [f"w{i}" for i in range(int(tokens.max()) + 1)]
@@ -240,7 +240,7 @@ def check_memory(run, tokens, unembedding):
     ok(most < large.nbytes * 2 and np.isclose(raises[0][1], want), f"{most} of {large.nbytes}")
 
 
-@claim("pages are escaped, without a network, and small")
+@claim("pages are escaped, need no network, and are small")
 def check_pages(at, run, tokens):
     words = [f"<script>{i}&\n" for i in range(int(tokens.max()) + 1)]
     F = sagitta.Features(run, tokens, words, labels={2: "<b>"})

@@ -125,7 +125,7 @@ def logged():
     log.setLevel(logging.NOTSET)
 
 
-@claim("rows of a GPU go by the host part after part, as verbose=1 says")
+@claim("rows of a GPU are copied to the host part by part, and verbose=1 says so")
 def check_on_gpu(at, x):
     rows = OnGpu(x)
     sagitta.arrays.CHUNK, kept = 400 * x.itemsize * x.shape[1], sagitta.arrays.CHUNK
@@ -150,7 +150,8 @@ sagitta.fit((np.ones((90, 90)) for i in range(9)), atoms=2, spool=sys.argv[2])
 """
 
 
-@claim("rows of a generator go to a file in spool=, which is said, and so is one that cannot be")
+@claim("rows of a generator are written to a file in spool=, which is logged; an impossible "
+       "folder is refused")
 def check_spool(at, x):
     os.mkdir(f"{at}/spool")
     seen = []
@@ -190,7 +191,7 @@ def filled(x, shape):
     return rows
 
 
-@claim("what sagitta.empty() gives is read where it is, whole arrays alone")
+@claim("arrays of sagitta.empty() are read without a copy, if they are whole")
 def check_empty(x):
     rows = filled(x, x.shape)
     for part, is_whole in ((rows, True), (rows.reshape(2, -1, x.shape[1]), True),
@@ -214,7 +215,7 @@ def check_empty(x):
     raised(TypeError, ["int32", "float32"], sagitta.empty, (3, 4), "i4")
 
 
-@claim("every kind of rows gives the bytes of the shell's")
+@claim("every kind of rows gives the bytes of the same command in a shell")
 def check_sources(at, x):
     np.save(f"{at}/shell.npy", x)
     need(program("fit", "--rows", f"{at}/shell.npy", *WORDS, "--output", f"{at}/shell"), "shell")
@@ -229,7 +230,7 @@ def check_sources(at, x):
     same(f"{at}/half", sagitta.fit(half, **HOW), "float16")
 
 
-@claim("train, encode, refit and evaluate are the program's too")
+@claim("train, encode, refit and evaluate give the program's results too")
 def check_calls(at, x):
     run = sagitta.open(f"{at}/shell")
     rows = ["--rows", f"{at}/shell.npy"]
@@ -290,7 +291,7 @@ def check_options(x):
     raised(TypeError, ["progress is 3"], sagitta.fit, x, atoms=8, progress=3)
 
 
-@claim("rows that are none are refused, and what the program refuses is said in Python's words")
+@claim("values that are no rows are refused, and the program's errors are in terms of Python")
 def check_errors(at, x):
     raised(TypeError, ["int64", "astype"], sagitta.fit, np.ones((9, 3), int), atoms=2)
     raised(TypeError, ["complex"], sagitta.fit, np.ones((9, 3), complex), atoms=2)
@@ -313,7 +314,7 @@ def check_errors(at, x):
                                                                  sagitta.Error), "it is both")
 
 
-@claim("what the program warns of is a warning of Python, once a job and by its class")
+@claim("warnings of the program are warnings of Python, once per job, with their class")
 def check_warnings(x):
     massive = x.copy()
     massive[::100] *= 300
@@ -384,7 +385,7 @@ def batches(x):
     raise Cut
 
 
-@claim("whatever raises, and at whatever step, leaves no process and no file")
+@claim("an exception at any step leaves no process and no file")
 def check_cut(at, x):
     before = left()
     for count in 1, 2, 5:
@@ -457,7 +458,8 @@ def check_lines(x):
                 ok(left() == before, f"{place}, {kind.__name__}: {before} {left()}")
 
 
-@claim("Ctrl-C asks, resume=True goes on to the same bytes; without output= the folder stays")
+@claim("Ctrl-C stops a job, and resume=True continues to the same bytes; without output= the "
+       "folder is kept")
 def check_interrupt(at, x):
     whole = sagitta.fit(x, **LONG)
     for output in f"{at}/cut", None:

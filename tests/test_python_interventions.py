@@ -86,7 +86,7 @@ def hooks_of(model):
     return sum(len(part._forward_hooks) for part in model.modules())
 
 
-@claim("what changes no code changes no bit, whatever a module gives")
+@claim("interventions that change no code change no bit, with any output of a module")
 def check_empty(x, d, some, unused):
     for kind in OUTPUTS:
         model = Model(kind)
@@ -137,7 +137,7 @@ def selections():
     yield torch.from_numpy(mask.astype("i8")), mask.reshape(-1)
 
 
-@claim("each intervention is its formula, in the rows that positions name and in no other")
+@claim("each intervention follows its formula, in the rows that positions select and in no others")
 def check_formulas(x, some):
     for how in ({}, {"codes": "nonnegative"}, {"compute": "torch", "rounds": S}):
         d, model = dictionary(**how), Model("tuple")
@@ -169,7 +169,8 @@ def check_formulas(x, some):
             ok(np.abs(after - want).max() < NEAR, f"replace, {how}, {positions}")
 
 
-@claim("interventions of one module follow each other, dictionaries are of any kind, 16 bits too")
+@claim("several interventions of one module act in turn; dictionaries of any kind, and 16-bit "
+       "types")
 def check_kinds(x, d, some):
     model = Model()
     with steer(model, "blocks.0", d, {some: 3.0}, "set"), ablate(model, "blocks.0", d, [some]):
@@ -191,7 +192,7 @@ def check_kinds(x, d, some):
         ok(torch.isfinite(model(x)).all(), "autocast")
 
 
-@claim("gradients flow through what is changed, as numerical ones say")
+@claim("gradients flow through the change, as numerical ones show")
 def check_gradients(some):
     x = torch.from_numpy(np.random.default_rng(4).standard_normal((4, P))).requires_grad_()
     model, d = torch.nn.Sequential(torch.nn.Identity()).double(), dictionary(compute="torch")
@@ -205,7 +206,7 @@ def check_gradients(some):
         ok(torch.autograd.gradcheck(run, (x,), eps=1e-3, atol=2e-3, rtol=1e-2), name)
 
 
-@claim("captured rows are those of the mask, in memory or in a file, and can be fitted")
+@claim("captured rows are those that the mask selects, in memory or in a file, and can be fitted")
 def check_capture(folder, x):
     model, mask = Model("dict"), torch.arange(T) < torch.tensor([[7], [2], [4]])
     whole, _ = output_of(model, x)
@@ -293,7 +294,7 @@ def cut_everywhere(name, model, x, make, folder):
     return step
 
 
-@claim("whatever raises, at whatever line, leaves no hook, no file and the same model")
+@claim("an exception at any line leaves no hook and no file, and does not change the model")
 def check_cut(folder, x, d, some):
     model = Model("tuple")
     for name, make in (
@@ -326,7 +327,7 @@ def refused(words, call):
     return ok(False, f"{words}: nothing was said")
 
 
-@claim("what cannot be is refused, with what can")
+@claim("impossible requests are refused, and the message names possible ones")
 def check_errors(x, d):
     model = Model()
 
@@ -370,7 +371,8 @@ def run_of_vector(d):
         model(torch.ones(P))
 
 
-@claim("models of transformers: empty ones change no logit, ablation takes its part alone")
+@claim("models of transformers: interventions without a change change no logit, and ablation "
+       "removes only its part")
 def check_transformers():
     import transformers as t
     torch.manual_seed(0)

@@ -32,7 +32,8 @@ def bits(array):
     return np.asarray(array).tobytes()
 
 
-@claim("a fit of them has the bytes of the shell's; of part of them, in three dimensions, in parts")
+@claim("a fit of JAX arrays has the bytes of the same command in a shell; also of slices, in "
+       "three dimensions, in batches")
 def check_fit(at, x):
     np.save(f"{at}/x.npy", x)
     words = [w for k, v in HOW.items() if v for w in (f"--{k.replace('_', '-')}", v)]
@@ -58,7 +59,7 @@ def check_fit(at, x):
     return sagitta.Dictionary.open(f"{at}/fit")
 
 
-@claim("supports have the bits of NumPy's in any batches; they are of JAX, and on the rows' device")
+@claim("supports have the bits of NumPy's, in any batches, as JAX arrays on the device of the rows")
 def check_support(d, x):
     plain = d.support(x)
     for device in jax.devices():
@@ -82,7 +83,7 @@ def check_support(d, x):
     ok(bits(jnp.asarray(x)) == bits(numpy_of(jnp.asarray(x))), "rows as NumPy has them")
 
 
-@claim("rows are read where they are, by NumPy and by DLPack, and stay")
+@claim("rows are read without a copy, by NumPy and by DLPack, and do not change")
 def check_pointer(d, x):
     own = jnp.asarray(x)
     where = own.unsafe_buffer_pointer()
@@ -98,7 +99,7 @@ def check_pointer(d, x):
            f"shared out by {spec}")
 
 
-@claim("atoms, means and codes of JAX are taken")
+@claim("JAX arrays are taken as atoms, means and codes")
 def check_atoms(at, d, x):
     made = sagitta.Dictionary.from_arrays(jnp.asarray(d.atoms), jnp.asarray(d.mean),
                                           top_s=d.top_s, rounds=d.rounds,
@@ -114,7 +115,7 @@ def check_atoms(at, d, x):
     ok(repr(F[0]) == repr(F[1]), "tokens")
 
 
-@claim("what is traced is refused with what to do, and that works")
+@claim("traced arrays are refused, and the way that the message names works")
 def check_traced(d, x):
     own = jnp.asarray(x)
 

@@ -54,7 +54,7 @@ def joined(coder, x, step, **how):
                                               for part, first in zip(parts, starts))]), None)
 
 
-@claim("dictionaries: any rounds, signs, penalty, batches and threads")
+@claim("dictionaries: any rounds, signs, penalties, batches and threads")
 def check_dictionary(at, x):
     need(program("fit", "--find", "codes", "--rows", f"{at}/x.npy", "--atoms", K, "--top-s", 8,
                  "--sweeps", 2, "--holdout-share", 0, "--output", f"{at}/fit"), "fit")
@@ -167,7 +167,7 @@ def said_by_program(at, name, rows, atoms):
     return done.returncode, text
 
 
-@claim("what the program refuses is refused in its words, with its code")
+@claim("errors have the program's words and its exit code")
 def check_errors(at, d, x):
     eye, bad = np.eye(8, 4, dtype="f4")[:4], np.ones((3, 4), "f4")
     bad[1, 2] = np.nan
@@ -206,7 +206,7 @@ def check_errors(at, d, x):
     same(d.encode(x), f"{at}/fit", "after all of this")
 
 
-@claim("it is like a value: equal, copied by pickle, decoded, and judged as the program does")
+@claim("a dictionary can be compared, pickled and decoded, and explains what the program says")
 def check_value(at, d, x):
     again = sagitta.Dictionary.open(f"{at}/fit")
     other = sagitta.Dictionary.from_arrays(d.atoms, d.mean, top_s=d.top_s, rounds=d.rounds)
@@ -235,7 +235,7 @@ def check_value(at, d, x):
     raised(ValueError, ["read-only"], e.arrays["weights"].__setitem__, 0, 0)
 
 
-@claim("what save() wrote opens as it was, and is a dictionary for the program too")
+@claim("a file of save() opens as it was, and the program takes it as a dictionary")
 def check_save(at, d, x):
     d.save(f"{at}/saved.h5")
     again = sagitta.Dictionary.open(f"{at}/saved.h5")
@@ -271,7 +271,7 @@ def placed(handle, x, s):
     return atoms, codes
 
 
-@claim("supports that are written in the caller's memory, as those of a GPU are, are the same")
+@claim("supports that are written to the caller's memory, as for a GPU, are the same")
 def check_placed(d, x):
     x = x.astype("f4")
     large, kept = np.tile(x, (12, 1)), x.copy()
@@ -300,7 +300,7 @@ def check_placed(d, x):
            dict(options, device="cuda"))
 
 
-@claim("threads side by side, and a process that forked from one that computed")
+@claim("threads at the same time, and a forked child of a process that has computed")
 def check_processes(at, d, x):
     found = {}
     workers = [threading.Thread(target=lambda i=i: found.update({i: d.encode(x, threads=2)}))
@@ -317,7 +317,7 @@ def check_processes(at, d, x):
     ok(os.waitpid(child, 0)[1] == 0, "a child of fork()")
 
 
-@claim("the library shows its functions alone, loads no MPI, HDF5 or CUDA, and says nothing")
+@claim("the library exports only its functions, loads no MPI, HDF5 or CUDA, and prints nothing")
 def check_library(at):
     shown = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True)
     ok({line.split()[-1] for line in shown.stdout.splitlines()} == CALLS, shown.stdout)

@@ -97,7 +97,7 @@ print("optimized", sys.flags.optimize, sagitta.fit.__doc__ is None)
 """
 
 
-@claim("no line of the package asserts, or asks for docstrings")
+@claim("no line of the package has an assertion or needs a docstring")
 def check_lines():
     paths = glob.glob(os.path.join(PACKAGE, "**", "*.py"), recursive=True)
     ok(len(paths) > 25, f"{len(paths)} files")

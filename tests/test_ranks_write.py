@@ -29,7 +29,7 @@ def faulty(folder, name, fault, rank, of="*.tmp", ranks=3, command="encode"):
     return job_end(job, 60)
 
 
-@claim("on any ranks: the bytes of one, of frames and scores too")
+@claim("on any number of ranks: the bytes of one, also for frames and scores")
 def check_ranks(folder):
     for d, command in ((1, "encode"), (3, "encode"), (1, "route")):
         whole = f"{folder}/whole-{command}-{d}.h5"
@@ -59,7 +59,7 @@ def check_disk(folder):
         ok(not left, f"{fault} {rank}: {left}")
 
 
-@claim("what is found by the thread that checks beside the writing ends the job with 74")
+@claim("an error found by the thread that checks during the writing ends the job with 74")
 def check_beside(folder):
     """So many rows that each rank checks 16 MB before all are written."""
     if os.environ.get("SANITIZED"):
@@ -94,7 +94,7 @@ def check_missing(folder):
     same(f"{folder}/whole-encode-1.h5", f"{folder}/missing/x.h5", "rank 0 wrote")
 
 
-@claim("stopped behind a turn, saved behind each and killed: the bytes of one run")
+@claim("stopped after a block, or killed after a save: the bytes of one run")
 def check_stopped(folder):
     out, whole = f"{folder}/stopped", f"{folder}/whole-encode-1.h5"
     os.makedirs(out)

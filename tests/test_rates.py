@@ -99,7 +99,7 @@ def measured_check(place):
     os.remove(f"{place.folder}/bench-rates.h5")
 
 
-@claim("seconds of encode and route are work by rates, of one rank and of a grid")
+@claim("seconds of encode and route are work divided by rates, on one rank and on a grid")
 def encode_check(place):
     n, p, k, s = 8192, 128, 1024, 8
     route = n * p * k / rate("route", p, k, s)
@@ -298,7 +298,7 @@ def lines_check(place):
     ok("seconds" not in json.loads(sagitta(*words, "--json").stdout), "without")
 
 
-@claim("what differs from where rates were measured is said")
+@claim("the message names what differs from the machine of the rates")
 def differ_check(place):
     for change, text in (({"ranks": 3}, "ranks 3"), ({"threads": 7}, "threads 7"),
                          ({"cpu": "Abacus"}, "another CPU, 'Abacus'"),
@@ -311,7 +311,7 @@ def differ_check(place):
         ok("other conditions: " + differ in said, said)
 
 
-@claim("what is no file of rates is refused with its reason")
+@claim("a file without rates is refused with the reason")
 def refused_check(place):
     good = forged(place.page)
     lines = good["rates"]
@@ -362,7 +362,7 @@ def processor_seconds(words, ranks):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-@claim("what is said by measured rates is about what a job takes of its processor")
+@claim("the prediction from measured rates is near to the processor time of a job")
 def truth_check(place):
     fit = ["fit", "--find", "codes", "--rows", f"{place.folder}/8192/rows.h5", "--atoms", 512,
            "--sweeps", 2, "--threads", 1, "--device", "cpu"]

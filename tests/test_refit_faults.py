@@ -20,7 +20,8 @@ from tap import claim, done_testing, gpu_present, ok, sagitta, skip
 
 SWEEPS, KILLS = 12, 3
 FILES = ("dictionary.h5", "supports.h5")
-# Calls that fail, evenly over a run.  read: HDF5 tries again, so later calls fail too.
+# kind of call: (number of calls that are tried, spread evenly over a run; exit codes).  One call
+# fails in each try.  For read all later calls fail too, because HDF5 tries again.
 FAULTS = {"write": (4, (74, 73)), "read": (2, (74, 65)), "fsync": (2, (74,)),
           "rename": (2, (74, 73)), "own-memory": (6, (71,))}
 
@@ -58,7 +59,7 @@ def spared(kind, text):
     return kind == "write" or "not of the last run" in text
 
 
-@claim("calls that fail in refit leave what can be resumed")
+@claim("calls that fail in refit leave files that can be resumed")
 def check_refit_faults(data):
     """The second sweep fails; then the run is resumed."""
     one, two, out = data.at("one"), data.at("two"), data.at("out")
@@ -90,7 +91,7 @@ def check_refit_faults(data):
         ok(not wrong and calls > 0, f"refit: {trials} of {calls} {kind} calls fail: {wrong}")
 
 
-@claim("a GPU's sweeps are written beside those that follow: in order, and what fails ends the job")
+@claim("sweeps of a GPU are written during the next ones, in order, and a failure ends the job")
 def check_beside(data):
     if not gpu_present():
         return
@@ -142,7 +143,8 @@ def check_assemble_faults(data):
         ok(not wrong and calls > 0, f"assemble: of {calls} {kind} calls some fail: {wrong}")
 
 
-@claim("a rank that lacks memory ends the job with 71, while the other goes on to the next wait")
+@claim("a rank that lacks memory ends the job with 71, while the other continues to the next "
+       "exchange")
 def check_rank(data):
     out, draw = data.at("rank"), random.Random(8)
     words = ["refit", *data.words, "--deadline", 20, "--output", out, "--force"]
@@ -180,7 +182,7 @@ def check_stops(data, command, at_work, ends, *more):
         kill_all(pids)
 
 
-@claim("a refit that is asked to stop ends with 75 after a sweep, and is gone on with")
+@claim("a refit that is asked to stop ends with 75 after a sweep, and can be resumed")
 def check_asked(data):
     straight, out = data.at("asked-not"), data.at("asked")
     words = ["refit", *data.words, "--sweeps", 4]

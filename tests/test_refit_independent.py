@@ -59,8 +59,8 @@ def colors_of(A):
 
 
 def directions(U, r, t):
-    """E of one atom: the candidates are G, then M times the kept directions.  Projections make an
-    orthonormal basis of them."""
+    """The directions E of one atom (N.16 of doc/numerics.md).  The candidates are G = r' t,
+    then M e = r' (r e) for each kept direction e.  They are made orthonormal by projections."""
     kept, candidates = [], [r.T @ t]
     while candidates and len(kept) < Q:
         v = candidates.pop(0)

@@ -83,7 +83,7 @@ def replace(g, path, values):
     g[path] = values
 
 
-@claim("supports that are bad are refused, with their place")
+@claim("bad supports are refused, and the place is named")
 def check_supports(f):
     bad = lambda name, *how: ["--supports", f.changed("good.h5", name, put(*how))]
 
@@ -134,7 +134,7 @@ def check_pairs(f):
     refused(f, "no rows named", 2, ["'--rows' is missing"], *good[2:])
 
 
-@claim("classes that are bad are refused")
+@claim("bad classes are refused")
 def check_classes(f):
     good = f.inputs("good")
     with h5py.File(f.at("good.h5")) as h:
@@ -173,7 +173,7 @@ def check_classes(f):
     refused(f, "directions out of range", 2, ["directions"], *good, "--directions", 65)
 
 
-@claim("results are not replaced, and resumed only as they were begun")
+@claim("results are not replaced, and are resumed only with the same options and inputs")
 def check_output(f):
     good, out = f.inputs("good"), f.at("r")
     need(sagitta("refit", *good, "--output", out))
@@ -214,7 +214,7 @@ def check_output(f):
     ok(done.returncode == 2 and "folder" in done.stderr, "a file as output: exit 2")
 
 
-@claim("a dry run says what is needed; what the memory cannot hold is refused")
+@claim("a dry run says what is needed; a job that does not fit in memory is refused")
 def check_plans(f):
     """--dry-run, and a file of rows that is a hole, larger than the memory of a process."""
     for command in ("assemble", "refit"):

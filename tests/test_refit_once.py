@@ -115,7 +115,8 @@ def windows():
     return {f for f in os.listdir("/dev/shm") if f.startswith("osc_")}
 
 
-@claim("memory that cannot be had: once a rank, or 71 on all ranks, and nothing is left")
+@claim("if memory cannot be shared, each rank holds the atoms, or all ranks end with 71 and leave "
+       "nothing")
 def check_faults(data):
     base, there = data.at("plain"), windows()
     code, text, _ = run(data, "--sweeps", 2, fault="room", rank=0)
@@ -135,7 +136,7 @@ def check_faults(data):
     ok(windows() <= there, f"left behind: {windows() - there}")
 
 
-@claim("on two nodes each has the atoms once, and a sweep that is gone on with goes to both")
+@claim("each of two nodes has the atoms once, and a resumed sweep is sent to both")
 def check_nodes(data):
     base, out = data.at("plain"), data.at("nodes")
     words = ["refit", *data.words, "--sweeps", 2, "--share", "yes", "--output", out]
@@ -156,7 +157,7 @@ def check_nodes(data):
        f"stopped {stops} times, {inside} times inside a sweep: exit {code} {text[-300:]}")
 
 
-@claim("a rank that is killed ends the others, and what they shared is gone")
+@claim("a rank that is killed ends the others, and the shared memory is freed")
 def check_kill(data):
     out, there = data.at("killed"), windows()
     job = job_start("refit", *data.words, "--sweeps", 100000, "--share", "yes", "--output", out,
@@ -170,7 +171,7 @@ def check_kill(data):
     ok(windows() <= there, f"left behind: {windows() - there}")
 
 
-@claim("a folder of memory that is too small is no SIGBUS")
+@claim("too small a /dev/shm causes no SIGBUS")
 def check_small(folder):
     def inside(*words):
         """Run in a mount namespace with a /dev/shm of 24 MB, of which MPI takes some."""

@@ -16,9 +16,11 @@ from tap import FULL, SOURCE, claim, done_testing, ok, sagitta, skip
 
 EXPECTED = os.path.join(SOURCE, "tests", "expected", "refit")
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+# A cut is one division of the work.
 CUTS = [dict(ranks=2), dict(ranks=3, variant="avx2"),
         dict(ranks=5, variant="avx512"), dict(ranks=1, threads=2)]
-SANITIZED = os.environ.get("SANITIZED")  # they are slow, and find faults, not bits: fewer cuts
+# Sanitizers are slow, and look for faults, not for wrong bits: fewer cuts.
+SANITIZED = os.environ.get("SANITIZED")
 if SANITIZED:
     CUTS = CUTS[:1]
 if os.environ.get("CUTS") == "few":  # cuts that depend on the compiler, not on ranks
@@ -193,7 +195,7 @@ def main():
         rerouted = Case(folder, "rerouted", rows, real, "--top-s", 5, "--rounds", 2)
         with claim("rerouted: refit, any cut gives the bits of one rank and of other builds"):
             base = case_check(rerouted, want, found, "--reroute")
-        with claim("rerouted: sweeps that are resumed are those of one run"):
+        with claim("rerouted: resumed sweeps are those of one run"):
             resume_check(rerouted, base, "--reroute")
         frames = planted(folder, "frames", "--n-rows", 9000, "--atoms", 90, "--columns", 24,
                          "--frame", 3, "--top-s", 3)

@@ -81,7 +81,7 @@ class Place:
             ok(done.returncode == 0, f"{text}, {name}: {done.stdout[-300:]} {done.stderr[-200:]}")
 
 
-@claim("all other sweeps are done meanwhile, and the last one is published")
+@claim("all other sweeps are computed while a state is published, and the last one is published")
 def check_all(place):
     job = place.held_up("all", ALL, 0.5)
     ok(wait_until(lambda: place.done("all") == ALL), "all sweeps are done")
@@ -93,7 +93,7 @@ def check_all(place):
     place.is_straight("all", ALL, "sweeps left out")
 
 
-@claim("asked to stop meanwhile, it publishes the last sweep that is done")
+@claim("if it is asked to stop while it publishes, it then publishes the last sweep that is done")
 def check_stop(place):
     job = place.held_up("stop", MANY, 1.5)
     before = place.there("stop")
@@ -110,7 +110,7 @@ def check_stop(place):
     place.goes_on("stop", last + 3, "asked to stop")
 
 
-@claim("killed meanwhile, it goes on from the state before")
+@claim("if it is killed while it publishes, it continues from the state before")
 def check_kill(place):
     job = place.held_up("kill", MANY, 1.5)
     before = place.there("kill")
@@ -122,7 +122,8 @@ def check_kill(place):
     place.goes_on("kill", before + 5, "killed")
 
 
-@claim("--save-seconds: a sweep waits where the state before is as old")
+@claim("--save-seconds: if the published state is that old, a sweep waits until it can be "
+       "published")
 def check_seconds(place):
     job = place.held_up("seconds", ALL, 1.5, "--save-seconds", 1e-6)
     before = place.there("seconds")

@@ -132,7 +132,8 @@ def found_on(page):
     return {name: value for value, name in re.findall("<b>(.*?)</b><span>(.*?)</span>", part)}
 
 
-@claim("what other seeds, compare and evaluate say is on it, if it is of this dictionary")
+@claim("the page has the figures of other seeds, compare and evaluate, if they are of this "
+       "dictionary")
 def check_found(p):
     with h5py.File(f"{p.run}/dictionary.h5") as f:
         stability, cosine = f["stability"][:], f["seeds/cosine"][:].astype("f8")
@@ -188,7 +189,8 @@ def check_found(p):
        done.stderr)
 
 
-@claim("a vocabulary in JSON gives the words of the text; one that a line feed shifts is warned of")
+@claim("a vocabulary in JSON gives the words of the text; a list that a line feed shifts gives a "
+       "warning")
 def check_vocabulary(p):
     words = [f"w{i}" for i in range(60)]
     words[7], words[8] = "\n", "a\rb"
@@ -247,7 +249,7 @@ def check_vocabulary(p):
     ok(done.returncode and "bad'" in done.stderr, done.stderr)
 
 
-@claim("a page of what train left, with the codes that its encoder finds")
+@claim("a page for the result of train, with the codes that its encoder finds")
 def check_train(p):
     sae, codes = f"{p.folder}/sae", f"{p.folder}/sae-codes"
     sagitta("train", "--rows", p.rows, "--atoms", K, "--top-s", 3, "--batch", 100, "--epochs", 3,
@@ -287,7 +289,7 @@ def browse(path, browser, folder):
          found[1]], capture_output=True, text=True, check=True).stdout)
 
 
-@claim("in a browser it sorts, searches, opens atoms, and has a dark side")
+@claim("in a browser the page sorts, searches, opens atoms, and has a dark mode")
 def check_browser(p):
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not browser:
@@ -332,7 +334,7 @@ def check_browser(p):
     return None
 
 
-@claim("ten thousand atoms: the page stays small, and the browser holds a screenful of lines")
+@claim("ten thousand atoms: the page is small, and the browser keeps only the lines on the screen")
 def check_many(p):
     k, n, s = 10_000, 20_000, 8
     rng = np.random.default_rng(3)
@@ -362,7 +364,7 @@ def check_many(p):
         ok(seen and seen["lines"] < 100, f"{seen.get('lines')} lines in the document")
 
 
-@claim("what does not belong together is refused, and says what to do")
+@claim("files that do not belong together are refused, and the message says what to do")
 def check_refused(p):
     other = f"{p.folder}/other"
     os.mkdir(other)

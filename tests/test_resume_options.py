@@ -195,7 +195,7 @@ def all_try(folder, command, jobs):
                   (not o["input"] or any(o["name"] in job.inputs for job in jobs))}
         never = wanted - refused - set(SILENT) - {"precision"}
         ok(not never, f"{command}: marked as changing bits, and no job shows it: {sorted(never)}")
-    with claim(f"{command}: what an older program stopped is refused, with its version"):
+    with claim(f"{command}: a job that an older program stopped is refused, with the version"):
         older_try(jobs[0], folder, ["identity"], "format 1, and does not say which job it is of")
         older_try(jobs[0], folder, ["identity", "numerics"], "(numerics 1, here ")
 

@@ -81,7 +81,7 @@ def phases_of(log):
     return [m.groups() for m in found[:next((i for i, m in enumerate(found) if not m), None)]]
 
 
-@claim("it says what options, log and result say")
+@claim("run.json has what options, log and result have")
 def check_all(place):
     for name, (words, result) in place.jobs.items():
         log = place.need(*words, "--output", place.at(name))
@@ -108,7 +108,7 @@ def check_all(place):
         ok(not page["stopped"] and page["seconds"] > 0, f"{name}: its end")
 
 
-@claim("of several ranks, and of a job of a batch system")
+@claim("the page of several ranks, and of a job of a batch system")
 def check_ranks(place):
     words = place.jobs["encode"][0]
     os.environ.update(SLURM_JOB_ID="17", SLURM_ARRAY_JOB_ID="16", SLURM_ARRAY_TASK_ID="3",
@@ -126,7 +126,8 @@ def check_ranks(place):
        page["libraries"]["mpi"] in done.stderr, f"{page['libraries']} {version}")
 
 
-@claim("a run that fails or has nothing to do leaves the last one; its failure is a warning")
+@claim("a run that fails, or has nothing to do, leaves the earlier page; if the page cannot be "
+       "written, there is a warning")
 def check_faults(place):
     words = [*place.jobs["encode"][0], "--force", "--output", place.at("encode")]
     before = place.page("encode", "run.json")

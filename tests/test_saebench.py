@@ -60,7 +60,7 @@ class Rows:
         return None, {HOOK: self.x}
 
 
-@claim("SAEBench's own functions take it")
+@claim("SAEBench's own functions take the dictionary")
 def check_bench(run, x):
     p = x.shape[-1]
     d = Dictionary.open(run, cfg=CustomSAEConfig("made", p, K, 3, HOOK, context_size=LENGTH))
@@ -188,7 +188,7 @@ def check_metrics(name, metrics, seen, model, d):
        f"{name}: {behaviour}")
 
 
-@claim("its core evaluation runs, and what it says of replaced states is so")
+@claim("its core evaluation runs, and its figures for replaced states are right")
 def check_core(at):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class will change in TransformerLens 4

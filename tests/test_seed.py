@@ -29,7 +29,8 @@ def keys(seed, count):
 
 
 def tree(blocks):
-    """T(l, j) = T(l-1, 2j) + T(l-1, 2j+1), an absent part being absent."""
+    """The sum of (N.0): T(l, j) = T(l-1, 2j) + T(l-1, 2j+1), or the first part alone if there is no
+    second one."""
     while len(blocks) > 1:
         pairs = [blocks[i:i + 2] for i in range(0, len(blocks), 2)]
         blocks = [p[0] + p[1] if len(p) == 2 else p[0] for p in pairs]
@@ -147,7 +148,7 @@ def check_centered(folder):
     ok(np.array_equal(got["atoms"], unit(centred[rows])), "the atoms are the rows drawn, unit norm")
 
 
-@claim("every distinct row is found, one more is refused")
+@claim("every distinct row is found, and one more is refused")
 def check_sparse(folder):
     """Nearly all rows are zero, so that many windows are drawn.  +0 and -0 are equal."""
     random = np.random.default_rng(2)
@@ -190,7 +191,7 @@ def check_frames(folder):
     ok(good == 30, f"{good} of 30 frames are the orthonormalised rows drawn, none dependent")
 
 
-@claim("rows that give no atom: what they are, and no fewer atoms are asked for")
+@claim("rows that give no atom are named, with the number of atoms that is possible")
 def check_none(folder):
     for rows, words, text in (
             (np.full((50, 4), 3, "f4"), ["--center"], "of its 50 rows 50 equal the mean, 0 repeat"),
@@ -221,7 +222,7 @@ def check_few(folder):
     ok(sagitta("seed", "--atoms", 3, "--output", folder.path).returncode == 2, "no rows: exit 2")
 
 
-@claim("values that are not finite are refused, the lowest row named")
+@claim("values that are not finite are refused, and the lowest row is named")
 def check_values(folder):
     x = np.random.default_rng(5).standard_normal((9000, 5)).astype(np.float32)
     x[8999, 1], x[4500, 3], x[4501, 0] = np.inf, np.nan, np.nan

@@ -55,7 +55,8 @@ def paired(a, b, nonnegative):
     return cosine[rows, columns]
 
 
-@claim("the stability of an atom is the largest cosine with its pair in the fit of another seed")
+@claim("the stability of an atom is its largest cosine with a paired atom in the fit of another "
+       "seed")
 def check_values(p):
     for codes in "nonnegative", "signed":
         done = p.fit(codes, "--codes", codes, "--seeds", 3, "--json")
@@ -92,7 +93,7 @@ def check_values(p):
             peer_missing("there is no SciPy")
 
 
-@claim("the same bytes on 2, 3 and 5 ranks, with three threads, by parts too")
+@claim("the same bytes on 2, 3 and 5 ranks, with three threads, also in parts")
 def check_ranks(p):
     for ranks in 2, 3, 5:
         need(p.fit("ranks", "--seeds", 3, "--force", ranks=ranks), f"{ranks} ranks")
@@ -119,7 +120,7 @@ def former(p, out, done):
         reseal(f)
 
 
-@claim("resumed behind any seed, on other ranks, and stopped anywhere: the bytes of one run")
+@claim("resumed after any seed, on other ranks, and stopped anywhere: the bytes of one run")
 def check_resumed(p):
     for done, ranks in ((0, 0), (1, 0), (1, 3)):
         former(p, "again", done)
@@ -142,7 +143,7 @@ def check_resumed(p):
     same(p.at("six"), p.at("again"), "more sweeps of all seeds")
 
 
-@claim("a signal stops it inside the fit of another seed; it goes on behind the last that ended")
+@claim("a signal stops the fit of another seed; it continues after the last seed that ended")
 def check_signal(p):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
@@ -166,7 +167,7 @@ def check_signal(p):
     return None
 
 
-@claim("inspect, its atoms, export, detect and verify know it; refit drops it")
+@claim("inspect, export, detect and verify know stability; refit drops it")
 def check_used(p):
     fit = p.at("nonnegative")
     cosine, stability = read(f"{fit}/dictionary.h5", "seeds/cosine", "stability")
@@ -199,7 +200,7 @@ def check_used(p):
         fails(sagitta("verify", p.at("bad.h5")), 65, (said,), f"verify: {change}")
 
 
-@claim("what cannot be is refused")
+@claim("impossible requests are refused")
 def check_refused(p):
     for count, said in ((0, "'seeds' is 0, not in 1 .. 1000"), (1001, "not in 1 .. 1000"),
                         ("many", "'many' of 'seeds' is not a whole number")):

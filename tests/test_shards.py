@@ -65,7 +65,7 @@ def check_bits(folder, values):
     same(f"{folder}/won", f"{whole}/encode", "and gives the bits of its own")
 
 
-@claim("refit, assemble and rows to judge by take shards too")
+@claim("refit, assemble and held-out rows take shards too")
 def check_others(folder, values):
     names = shards_write(f"{folder}/refit", values, [3000, N - 3000])
     held = shards_write(f"{folder}/held", values[:700], [1, 699])
@@ -99,7 +99,7 @@ def rank_sees(folder):
     return done.returncode, done.stderr
 
 
-@claim("each shard counts: ranks that see others are told so")
+@claim("each shard counts as an input: ranks that see different ones are refused")
 def check_agreement(folder, values):
     for rank in (0, 1):
         os.makedirs(f"{folder}/x{rank}")
@@ -149,7 +149,7 @@ class Opens:
                 at += 16 + length
 
 
-@claim("of many shards each is opened at most twice, and 64 are open at a time")
+@claim("each of many shards is opened at most twice, and at most 64 are open at a time")
 def check_many(folder, values):
     rows = np.tile(values, (2, 1))[:16 * MANY]
     np.save(f"{folder}/few.npy", rows)
@@ -174,7 +174,7 @@ def check_many(folder, values):
     same(f"{folder}/limited", f"{folder}/few", "have the same bits")
 
 
-@claim("many shards count, too: ranks that see others, and files that change, end the job")
+@claim("with many shards, ranks that see different ones, and files that change, end the job")
 def check_many_agreement(folder, values):
     for rank in (0, 1):
         os.makedirs(f"{folder}/y/x{rank}")

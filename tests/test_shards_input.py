@@ -38,7 +38,7 @@ def order_told(*words):
     return "".join(line for line in done.stderr.splitlines() if "order of their bytes" in line)
 
 
-@claim("where bytes put files in another order than their numbers a warning names both, else none")
+@claim("if the order of bytes differs from that of numbers in names, a warning names both")
 def check_order(folder, values):
     for names, before in ((["p1", "p2", "p10"], ("p10", "p2")), (["p01", "p02", "p10"], None),
                           (["a9-b1", "a9-b2", "a10-b1"], ("a10-b1", "a9-b1")),
@@ -65,7 +65,7 @@ def check_order(folder, values):
         ok(not told, f"{names}, in a list: {told}")
 
 
-@claim("files that a pattern leaves out between others are asked for, by the names beside them")
+@claim("if a pattern leaves out numbers between others, a warning names the files beside them")
 def check_gaps(folder, values):
     for numbers, beside in (((1, 2, 4, 5), (2, 4)), ((0, 1000, 2000, 4000), (2000, 4000)),
                             ((8, 9, 10, 12), (10, 12)), ((0, 980, 2011), None), ((3, 7), None),
@@ -84,7 +84,7 @@ def check_gaps(folder, values):
                f"{numbers}, {rows}: {done.stderr}")
 
 
-@claim("of a folder of shards, and of a pattern without quotes, it is said what to type")
+@claim("for a folder of shards, or a pattern without quotes, the message says what to type")
 def check_typed(folder, values):
     d = tempfile.mkdtemp(dir=folder)
     for end in "npy", "safetensors", "h5":
@@ -117,7 +117,7 @@ def check_typed(folder, values):
                  f"{d}/out"), "one tensor of each")
 
 
-@claim("patterns and lists: what they name, in which order, and what is wrong with them")
+@claim("patterns and lists: the files, their order, and errors")
 def check_names(folder, values):
     d = f"{folder}/names"
     os.makedirs(f"{d}/B")
@@ -173,7 +173,7 @@ def check_names(folder, values):
        f"nor is a list: {done.stderr}")
 
 
-@claim("the package of safetensors writes what is read")
+@claim("files of the package safetensors are read")
 def check_package(folder, values):
     python = os.environ.get("PEER_PYTHON", sys.executable)
     np.save(f"{folder}/package.npy", values)
@@ -190,7 +190,7 @@ def check_package(folder, values):
     is_read(f"{folder}/package.safetensors:f2", values, "float16")
 
 
-@claim("a header of safetensors is read strictly, and no size in it is believed")
+@claim("a header of safetensors is read strictly, and sizes in it are checked")
 def check_safetensors(folder, values):
     path = f"{folder}/t.safetensors"
     few = values[:4]
@@ -266,7 +266,7 @@ def check_safetensors(folder, values):
     ok(done.returncode == 0, f"a dictionary may be one too: {done.stderr}")
 
 
-@claim("a virtual dataset stands for its sources, which have to be there, and below its folder")
+@claim("the sources of a virtual dataset are read; they must exist, in its folder or below")
 def check_virtual(folder, values):
     d = f"{folder}/virtual"
     os.makedirs(f"{d}/below/deep")

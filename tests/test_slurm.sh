@@ -135,14 +135,14 @@ check $? "the chain's refit runs"
 scancel --batch --signal=USR1 "$refit"
 wait_for 60 restarted
 again=$?
-check $again "told that time is up, their ranks stop after a sweep and they wait to run again"
+check $again "when time is up, their ranks stop after a sweep, and the jobs wait to run again"
 [ "$(grep -c 'stopped by a signal' life.log)" = 1 ] && [ ! -e fit/supports.h5 ]
 check $? "it stopped before its end"
 # Slurm holds a job that is run again for two minutes, because a node cannot start a job that it is
 # still ending.  Here it is held only until the nodes have ended it, and until some seconds have
 # passed, because its next credential must be newer.
 wait_for 60 queued
-check $? "they are in the queue, with who waits for them, and the nodes have let them go"
+check $? "they, and the jobs that wait for them, are in the queue, and the nodes are free"
 sleep 3
 rm stopped/STOP trained/STOP
 scontrol update JobId="$job" StartTime=now

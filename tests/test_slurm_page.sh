@@ -91,9 +91,9 @@ sed -i "s/^sweeps = .*/sweeps = $last/" fit.in
 scontrol update NodeName=s2 State=RESUME
 again 2
 wait_for 300 queue_empty && at_work "$last"
-check $? "it ended after as many sweeps as it was to do"
+check $? "it ended after the given number of sweeps"
 "$sagitta" fit fit.in --output plain > plain.log 2>&1
-check $? "a plain fit of as many sweeps ended well"
+check $? "a plain fit of the same number of sweeps ended well"
 "$sagitta" diff plain dict > diff.log 2>&1
 same=$?
 check $same "its result equals the uninterrupted one, bit for bit"

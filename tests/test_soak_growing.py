@@ -17,7 +17,7 @@ from tap import FULL, claim, done_testing, ok, skip_all
 ACTS = 500 if FULL else 20
 
 
-@claim("acts at random: nothing wrong, hung or lost")
+@claim("random acts leave nothing wrong, hung or lost")
 def check_acts():
     soak = Soak(options_read(["--tries", str(ACTS), "--seed", "3"])).run()
     soak.table_print()
@@ -52,7 +52,7 @@ def byte_change(life):
         f.write(bytes([byte[0] ^ 1]))
 
 
-@claim("planted faults are found: other bytes, a result or a record that is gone, a hang")
+@claim("planted faults are found: other bytes, a missing result or record, a hang")
 def check_planted(folder):
     for name, joins, plant, found in (
             ("none", False, lambda life: None, []),
@@ -97,7 +97,8 @@ def step(process):
     return process.stdout.readline()
 
 
-@claim("whole pages lose what another writer has in them, and no job does")
+@claim("a file system that writes whole pages loses data of two writers in one page, and no job "
+       "depends on this")
 def check_pages(folder):
     for other, is_there in ((100, False), (1 << 16, True)):
         path = f"{folder}/pages-{other}"

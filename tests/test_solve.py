@@ -60,7 +60,7 @@ def check_cuts(folder):
             ok(same(first, os.path.join(folder, variant, "solutions.h5")), f"the same by {variant}")
 
 
-@claim("synth makes the shares asked for, solve finds them")
+@claim("synth makes the requested shares, and solve finds them")
 def check_shares(folder):
     systems, log = synth(folder, "shares", "--systems", 2000, "--system-rows", 8, "--border", 3,
                          "--indefinite", 0.3, "--ill", 0.2, "--lengths", "uniform")
@@ -77,7 +77,7 @@ def check_shares(folder):
         ok(n.min() == 0 and n.max() == 16 and 7 < n.mean() < 9, "lengths are uniform")
 
 
-@claim("neighbours and failures beside it change nothing in a system")
+@claim("other systems, and their failures, change nothing in a system")
 def check_neighbours(folder):
     """Order, neighbours and their failures change nothing in a system."""
     random = np.random.default_rng(1)
@@ -208,7 +208,7 @@ def check_units(folder):
     ok(worst < 1e-9, f"ridges and steps are NumPy's, to {worst:.1e}")
 
 
-@claim("--strict exits with 1 or refuses")
+@claim("--strict ends with 1 if a system failed")
 def check_strict(folder):
     random = np.random.default_rng(2)
     systems = [random_system(random, 2, 3, 9) for _ in range(3)]

@@ -126,7 +126,7 @@ def check_foreign(folder, systems):
        "no systems at all" + done.stderr * bool(done.returncode))
 
 
-@claim("a system that the memory cannot hold is refused before it is read")
+@claim("a system that does not fit in memory is refused before it is read")
 def check_memory(folder):
     """A file with a hole that is larger than the memory of the process."""
     if os.environ.get("SANITIZED"):

@@ -154,7 +154,7 @@ def exact_step(s):
 
 
 def idle_system(random, gap):
-    """A column cancels that does not move, so only the logarithm loses digits."""
+    """The column that cancels has a step of 0, so only the logarithm loses digits."""
     s = gap_system(random, 1, 2, 6, [1, 1])
     s.b[:3, :, 1], s.b[3:, :, 0], s.g[3:], s.g_b[1] = 0, 0, 0, 0
     c = np.einsum("nik,nij->kj", s.b, s.b / s.h)
@@ -162,7 +162,7 @@ def idle_system(random, gap):
 
 
 def turned_system(random, k, gap):
-    """A direction cancels that is no column's, and not that of the step."""
+    """The direction that cancels is neither that of a column nor that of the step."""
     s = gap_system(random, 2, k, 7, np.ones(k))
     v = random.standard_normal(k)
     v /= np.linalg.norm(v)
@@ -170,7 +170,8 @@ def turned_system(random, k, gap):
     return System(s.h, s.b, 0 * s.g, (c + c.T) / 2, s.g_b - v * (v @ s.g_b))
 
 
-@claim("lost_bits: what cancels in rows, border and turned directions; digits that it costs")
+@claim("lost_bits counts cancellation in rows, border and other directions, and bounds the lost "
+       "digits")
 def check_lost(folder):
     random = np.random.default_rng(7)
     one = [1.0] * 3
@@ -193,7 +194,7 @@ def check_lost(folder):
     ok(helped["lost_bits"] < 12, f"with a ridge {helped['lost_bits']} are lost")
 
 
-@claim("the warning, and of good or failed systems none")
+@claim("cancellation gives a warning; good or failed systems give none")
 def check_warning(folder):
     random = np.random.default_rng(8)
     path, said = os.path.join(folder, "systems.h5"), "cancellation takes more than 26 of 53 bits"

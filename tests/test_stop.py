@@ -63,7 +63,7 @@ def signalled(number, command, *words, of):
     return faulty("signal:1", command, *words, of=of)
 
 
-@claim("asked while inputs are opened: 75, a line to type, and the bytes of one run")
+@claim("asked to stop while inputs are opened: 75, a line to type, and the bytes of one run")
 def check_first(jobs):
     if os.environ.get("SANITIZED"):
         return skip("a library that is preloaded, and sanitizers, do not go together")
@@ -87,7 +87,7 @@ def check_first(jobs):
     return None
 
 
-@claim("asked by way of mpirun, at its start and at work")
+@claim("asked to stop through mpirun, at its start and at work")
 def check_mpirun(jobs):
     words, _, _ = jobs.all["encode"]
     for moment in "start", "work":
@@ -104,9 +104,10 @@ def check_mpirun(jobs):
         ok(code == 75 and "as by: sagitta encode" in text, f"{moment}: {code} {text[-300:]}")
 
 
-@claim("no rank ends before rank 0 has removed what is half made: mpirun then kills the others")
+@claim("no rank ends before rank 0 has removed unfinished files, since mpirun then kills the "
+       "others")
 def check_last(jobs):
-    """What rank 0 removes at the end takes a second."""
+    """Rank 0 is held for a second while it removes its files at the end."""
     if os.environ.get("SANITIZED"):
         return skip("a library that is preloaded, and sanitizers, do not go together")
     held = []
@@ -133,7 +134,7 @@ def check_last(jobs):
     return None
 
 
-@claim("SIGTERM and SIGINT before there is anything to save end the job, SIGUSR1 what cannot stop")
+@claim("SIGTERM and SIGINT end a job that has nothing to save, SIGUSR1 a command that cannot stop")
 def check_ends(jobs):
     if os.environ.get("SANITIZED"):
         return skip("a library that is preloaded, and sanitizers, do not go together")
@@ -149,7 +150,7 @@ def check_ends(jobs):
     return None
 
 
-@claim("a part of some rows that is whole is not gone on with, and a damaged file is none")
+@claim("a complete part of some rows is not resumed, nor is a damaged file")
 def check_whole(jobs):
     words, _, _ = jobs.all["encode"]
     words = ["encode", *words, "--row-range", "0:4096", "--output", jobs.at("range")]
@@ -182,7 +183,7 @@ def held_stop(words, out, gate, read, by):
     return job_end(job, 100)
 
 
-@claim("a stop while the mean of many rows is taken is answered, where that takes long")
+@claim("a stop during a long pass for the mean of many rows is answered")
 def check_mean(jobs):
     """The job waits a second at a read of the first rows.  So it expects that all rows take
     minutes."""

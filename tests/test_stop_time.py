@@ -29,9 +29,9 @@ ONLY = os.environ.get("ONLY")  # run only jobs whose names have this text
 
 
 def stopped(folder, words, ranks, after):
-    """Ask a job to stop `after` seconds after its start.  Returns the seconds that it promised, the
-    seconds that it took, its exit code, its messages, and the seconds until its promise.  It may
-    have ended before."""
+    """Ask a job to stop `after` seconds after its start; it may have ended before.  The job then
+    promises a number of seconds.  Returns this number, the seconds from the promise to the end, the
+    exit code, the messages, and the seconds from the request to the promise."""
     out = f"{folder}/out"
     shutil.rmtree(out, ignore_errors=True)
     job = job_start(*words, "--threads", 1, "--output", out, ranks=ranks,
@@ -88,7 +88,7 @@ def inputs_make(folder):
 
 
 def stop(folder, name, job):
-    """Stop a job once, and check the time.  False if it ended before, three times."""
+    """Stop a job once, and check the time.  False if three jobs ended before they were asked."""
     words, ranks, latest = job
     for _ in range(3):
         said, took, code, text, late = stopped(folder, words, ranks, random.uniform(1, latest))

@@ -116,7 +116,7 @@ def check_stops(case, ranks):
     case.same(out, f"stopped inside sweeps, {seen}")
 
 
-@claim("killed inside a sweep, from what was saved by time: the bytes of one run")
+@claim("killed inside a sweep, and continued from a timed save: the bytes of one run")
 def check_killed(case):
     out = case.at("killed")
     job = job_start(case.command, *case.words, "--threads", 1, "--save-seconds", 1e-6, "--output",
@@ -132,7 +132,7 @@ def check_killed(case):
     case.same(out, "killed")
 
 
-@claim("killed before sweep.h5 of the last sweep is gone: it is removed, no other")
+@claim("killed before sweep.h5 of the last sweep is removed: it is removed, and no other file")
 def check_over(case):
     out, old = case.at("over"), case.at("over-sweep.h5")
     need(case.ask(out), f"{case.name}, inside a sweep", 75)
@@ -158,7 +158,7 @@ def check_over(case):
     ok(os.path.exists(f"{out}/sweep.h5"), f"{case.name}: another run's is not its own to remove")
 
 
-@claim("SIGUSR1 is heard where a library that MPI loads takes it, as LLVM does behind OpenCL")
+@claim("SIGUSR1 works although a library that MPI loads catches it, as LLVM does for OpenCL")
 def check_taken(case):
     for ranks in 0, 2:
         out = case.at(f"taken-{ranks}")
@@ -174,7 +174,8 @@ def stopped(case, what):
     return out
 
 
-@claim("a sweep of another run is refused, one of another sweep left alone, and a cut one found")
+@claim("a sweep of another run is refused, one of another sweep is ignored, and a cut file is "
+       "found")
 def check_refused(case):
     out = stopped(case, "refused")
     fails(case.run(out), 73, ["sweep.h5' is there already", "add --resume"] if case.command ==
@@ -223,7 +224,8 @@ def check_refused(case):
     case.same(out, "begun again")
 
 
-@claim("begun over another result by --force, and stopped in its first sweep: a way on is said")
+@claim("begun with --force over another result, and stopped in its first sweep: the message says "
+       "how to continue")
 def check_begun_over(case):
     out = case.at("begun-over")
     older = [f"{out}/dictionary.h5", f"{out}/supports.h5"]
@@ -241,7 +243,8 @@ def check_begun_over(case):
     case.same(out, "begun over another result")
 
 
-@claim("left inside a sweep by a CPU, a GPU does that sweep again: the bytes of one run")
+@claim("stopped inside a sweep on a CPU and continued on a GPU, which computes that sweep again: "
+       "the bytes of one run")
 def check_gpu(case):
     if not gpu_present():
         return skip("there is no GPU")
@@ -316,10 +319,11 @@ def coded_cases(folder):
               for update in (("atoms", "joint", "conjugate") if FULL else ()))]
 
 
-@claim("stopped while rows are routed and coded at the end of a sweep: soon, and to the same bytes")
+@claim("stopped while rows are routed and coded at the end of a sweep: it stops soon, and "
+       "continues to the same bytes")
 def check_coded(case, ranks):
     out, seen, codes = case.at("steps"), [], []
-    for n in ranks:  # the first file has all atoms; after it rows are coded
+    for n in ranks:  # when sweep.h5 is first written, all steps are done and rows are coded
         done = case.ask(out, "--resume", "--save-seconds", 10, ranks=n)
         codes.append(done.returncode)
         if codes[-1] != 75:
@@ -351,7 +355,8 @@ def main():
                 check_gpu(of[name])
             for name in ("fit", "joint") if FULL else ("joint",):
                 check_encoding(of[name])
-            with claim("inputs are made whose rows take long, and runs that are not stopped"):
+            with claim("inputs are made whose rows take long to code, and runs that are not "
+                       "stopped"):
                 coded = coded_cases(folder)
             for case, ranks in zip(coded, ([2, 0, 3], [0, 2, 3], [2, 0, 3], [2, 0, 3])):
                 check_coded(case, ranks)

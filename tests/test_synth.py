@@ -166,7 +166,7 @@ def check_corners(folder):
     ok(np.array_equal(full["start/atoms"], full["dictionary/atoms"]), "a start at cosine 1")
 
 
-@claim("what cannot be made is refused, results are not replaced")
+@claim("impossible data are refused, and results are not replaced")
 def check_refused(folder):
     place = os.path.join(folder, "refused")
     for words, code, text in (

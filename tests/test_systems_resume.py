@@ -120,7 +120,8 @@ def check_steps(folder):
            f"{command}: the log counts all: {counted(done)}, not {counted(plain)}")
 
 
-@claim("--max-seconds stops; --resume without an earlier run begins; a whole is left as it is")
+@claim("--max-seconds stops; --resume without an earlier run begins; a complete result is left "
+       "unchanged")
 def check_limit(folder):
     for command, name in COMMANDS.items():
         words, out = words_of(folder, command), f"{folder}/limit-{command}"
@@ -171,7 +172,7 @@ def check_changes(folder, command, changes):
     return kept
 
 
-@claim("what was begun otherwise is not gone on with")
+@claim("a job that was begun with other options or inputs is not continued")
 def check_refused(folder):
     def at(name):
         return f"{folder}/{name}"
@@ -201,7 +202,7 @@ def check_refused(folder):
           ["written with --escalate, this run has no --escalate"], "complete")
 
 
-@claim("a complete result with systems that failed is one for --strict, too")
+@claim("a complete result with failed systems fails with --strict, too")
 def check_strict(folder):
     need(sagitta("synth", "--systems", 20, "--output", f"{folder}/bad"), "synth")
     with h5py.File(f"{folder}/bad/systems.h5") as f, h5py.File(f"{folder}/poor.h5", "w") as g:
@@ -226,7 +227,7 @@ def calls_of(folder, command):
                   f"{folder}/counted", "--threads", 1, *BATCH[command], count=True, of=OF[command])
 
 
-@claim("told by a signal or killed at any moment, and resumed until done: the bytes of one run")
+@claim("stopped by a signal or killed at any moment, and resumed until done: the bytes of one run")
 def check_moments(folder):
     if os.environ.get("SANITIZED"):
         return skip("a library that is preloaded, and sanitizers, do not go together")

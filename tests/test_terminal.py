@@ -180,7 +180,7 @@ def indefinite_check(inputs, folder, q):
        and int(lowest[2]) == atoms[0, 0], f"inspect says so: {' '.join(lowest)}")
 
 
-@claim("what --dry-run says is enough, and not much more")
+@claim("the memory that --dry-run forecasts is enough, and not much more")
 def memory_check(inputs, folder):
     """The memory that --dry-run says is enough, and not much more than the pass takes."""
     words = [*inputs, "--threads", "1", "--workspace", "16"]
@@ -252,7 +252,7 @@ def nonnegative_check(folder):
     estimate_check(inputs, folder)
 
 
-@claim("codes at their bound are none of the estimate's unknowns, either")
+@claim("the estimate has no unknowns for codes at their bound, either")
 def estimate_check(inputs, folder):
     with h5py.File(f"{folder}/one/terminal.h5") as f:
         exact = dict(f["terminal"].attrs)

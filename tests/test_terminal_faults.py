@@ -61,7 +61,7 @@ def left(folder):
     return [n for n in [*out, *os.listdir(folder)] if n.startswith(("terminal.", "dump"))]
 
 
-@claim("a rank that stops or is killed ends the job, nothing is left")
+@claim("a rank that stops or is killed ends the job, and nothing is left")
 def lost_check(inputs, folder):
     for which, number, code in ((1, signal.SIGSTOP, 76), (0, signal.SIGSTOP, 76),
                                 (1, signal.SIGKILL, None)):
@@ -142,7 +142,7 @@ def faults_check(inputs, folder):
        f"the last read of rows hangs: exit {code}")
 
 
-@claim("without LAPACK the spectrum alone is missing")
+@claim("without LAPACK only the spectrum is missing")
 def lapack_check(inputs, folder):
     """Empty files are found before the machine's libraries, and cannot be loaded."""
     os.mkdir(f"{folder}/libraries")
@@ -181,7 +181,7 @@ def lapack_path():
     return None
 
 
-@claim("where LAPACK fails the result stays, without what needs it, and its info is told")
+@claim("if LAPACK fails, only the results that need it are missing, and its info is reported")
 def lapack_fails_check(inputs, folder):
     real = lapack_path()
     if os.environ.get("SANITIZED") or not real:

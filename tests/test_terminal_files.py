@@ -28,7 +28,7 @@ def hash_of(atoms):
     return hashlib.sha256(b"sagitta-dictionary-artifact-v1\n" + b"".join(digests)).hexdigest()
 
 
-@claim("the hash is hashlib's, whatever the order and the signs")
+@claim("the hash is hashlib's, for any order and signs")
 def hash_check(inputs, folder, path):
     with h5py.File(inputs[3]) as f:
         atoms = f["atoms"][:]

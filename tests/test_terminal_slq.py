@@ -79,7 +79,7 @@ def ways_check(inputs, folder):
     ok(done.returncode == 2 and "--workspace" in done.stderr, f"too little: {done.stderr[-90:]}")
 
 
-@claim("steps that run out, and an S that is not positive definite, are said")
+@claim("too few steps, and an S that is not positive definite, are reported")
 def ends_check(folder):
     inputs = made(folder, 1, 1200, 140, 5)
     way = ["--evidence", "slq", "--strict", "--threads", 2, "--output", f"{folder}/long"]

@@ -80,7 +80,7 @@ def check_values(p):
         ok(sagitta("diff", a, b).returncode == 0, f"{ranks} ranks give the bits of one")
 
 
-@claim("of frames the summaries of their codes count")
+@claim("for frames the signed norms of codes count")
 def check_frames(p):
     indptr, indices, _ = p.csr
     codes = np.random.default_rng(4).integers(-3, 4, (len(indices), 2)).astype("f4")
@@ -92,7 +92,7 @@ def check_frames(p):
            "frames")
 
 
-@claim("hashes name the supports as other commands do")
+@claim("hashes name the supports as in other commands")
 def check_hashes(p):
     data = p.at("data")
     words = ["--rows", f"{data}/rows.h5", "--dictionary", f"{data}/dictionary.h5"]
@@ -154,7 +154,7 @@ def check_memory(p):
         ok((f["top/row"][:, 0] == first).all(), "rows of 300,000 atoms")
 
 
-@claim("what has no lists is refused")
+@claim("files without lists are refused")
 def check_refused(p):
     words = ["--rows", p.at("data/rows.h5"), "--dictionary", p.at("data/dictionary.h5")]
     done = sagitta("route", *words, "--top-s", 3, "--output", p.at("routed.h5"))
@@ -176,7 +176,7 @@ def check_refused(p):
     ok(not os.path.exists(p.at("no.h5")), "nothing is published")
 
 
-@claim("verify looks at ranges and order, the hashes being right")
+@claim("verify checks ranges and order even if the hashes are right")
 def check_verify(p):
     good = p.top("codes.h5", "good.h5")
     ok(sagitta("verify", good).returncode == 0, "whole")

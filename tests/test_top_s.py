@@ -57,7 +57,8 @@ def measured(at, rows, labels, s, words, most):
     return pairs["pw_mcc"], one["metrics"]["explained_variance"], one["label"]["f1"]
 
 
-@claim("a world of three atoms a row: three of 12, 6, 3 and 1, on any ranks, resumed as chosen")
+@claim("data with three atoms per row: three of 12, 6, 3 and 1 is chosen, on any ranks, and if "
+       "resumed")
 def check_planted(at):
     need(sagitta("synth", "--n-rows", 4000, "--atoms", 32, "--columns", 64, "--top-s", 3, "--noise",
                  0.05, "--output", at), "synth")
@@ -101,7 +102,7 @@ def check_real(at):
         ok(np.allclose(found[s], want, rtol=0, atol=DIGITS), f"{s}: {found[s]} {want}")
 
 
-@claim("what cannot be is refused, with what to do")
+@claim("impossible requests are refused, and the message says what to do")
 def check_refused(at):
     rng = np.random.default_rng(0)
     np.save(f"{at}/rows.npy", rng.standard_normal((60, 6)).astype("f4"))

@@ -41,7 +41,7 @@ def check_ranks(p):
     same(p.result("one"), p.result("stop"), "resumed")
 
 
-@claim("nested widths too are the same bytes on any number of ranks, resumed or not")
+@claim("nested widths give the same bytes on any number of ranks, resumed or not")
 def check_nested(p):
     row = ["--selection", "row", "--l0", 0]
     for name, words in ("nest", ["--nested", "4,11,30"]), ("nestrow", ["--nested", "1,30", *row]):
@@ -62,7 +62,7 @@ def check_nested(p):
         ok((f["atoms"][...] == g["atoms"][...]).all(), "one width is none")
 
 
-@claim("a bias before that is learned is the same bytes, and what encode subtracts")
+@claim("a learned bias before the encoder gives the same bytes, and encode subtracts it")
 def check_learned(p):
     words = ["--pre-bias", "learned", "--nested", "8,30"]
     need(p.train("learned", *words), "one rank")
@@ -89,7 +89,7 @@ def check_learned(p):
     ok(p.history("on")[0, 2] == p.history("learned")[-1, 2], f"{p.history('on')}")
 
 
-@claim("the history has what rows explain, and run.json how many codes unseen ones have")
+@claim("the history has the explained variance, and run.json the number of codes of unseen rows")
 def check_told(p):
     done = p.train("told", "--epochs", 20, "--json")
     need(done, "--json")
@@ -147,7 +147,7 @@ def check_used(p):
     same(p.at("whole.h5"), p.at("merged.h5"), "merged")
 
 
-@claim("export writes a jumprelu of SAELens, which import reads, and other programs are refused")
+@claim("export writes a jumprelu of SAELens, which import reads; other programs are refused")
 def check_exchanged(p):
     done = sagitta("export", p.at("told"), "--to", "saelens", "--rows", p.at("held.npy"),
                    "--output", p.at("lens"))
@@ -166,7 +166,7 @@ def check_exchanged(p):
     need(sagitta("export", p.at("told"), "--to", "safetensors", "--output", p.at("plain")), "atoms")
 
 
-@claim("a start from such an encoder has its threshold, and one of another kind is not taken")
+@claim("a start from such an encoder has its threshold; encoders of other kinds are refused")
 def check_start(p):
     done = p.train("again", "--start", p.at("told"), "--atoms", 0)
     need(done, "--start")
@@ -188,7 +188,7 @@ def check_start(p):
     need(p.train("fixed", "--fixed-dictionary", p.at("told"), "--atoms", 0), "--fixed-dictionary")
 
 
-@claim("what cannot be trained is refused, with what to do")
+@claim("impossible requests are refused, and the message says what to do")
 def check_refused(p):
     for code, said, words in (
             (2, [f"'--l0' is {ATOMS + 0.5}", "lower it"], ["--l0", ATOMS + 0.5]),

@@ -166,7 +166,7 @@ def check_gradients(at):
                f"{kind}, {part}: {slope} {wanted}")
 
 
-@claim("steps of `train` are those of NumPy, to what float32 rounds")
+@claim("steps of `train` are those of NumPy, up to float32 rounding")
 def check_steps(at):
     rows, atoms = made(at)
     for kind, (options, words) in KINDS.items():

@@ -37,7 +37,7 @@ def check_ranks(p):
        "another seed is another start")
 
 
-@claim("a run that was asked to stop ends with 75, and goes on on other ranks")
+@claim("a run that was asked to stop ends with 75, and continues on other ranks")
 def check_stopped(p):
     os.mkdir(p.at("stop"))
     open(p.at("stop", "STOP"), "w").close()
@@ -82,7 +82,7 @@ def check_stopped(p):
     same(p.result("one"), p.result("over"), "resumed beside an older result")
 
 
-@claim("an unfinished run goes on with the rows to judge by that it was begun with alone")
+@claim("an unfinished run is resumed only with the same held-out rows")
 def check_held(p):
     none, share, held = ["--holdout-share", 0], ["--holdout-share", 0.1], ["--holdout",
                                                                           p.at("held.npy")]
@@ -109,7 +109,7 @@ def check_held(p):
         need(sagitta(*words, *kinds["both" if begun == "held" else begun], "--resume"), begun)
 
 
-@claim("a stop waits for one step, not for many, where steps are long")
+@claim("a stop waits for one step, not for many, if steps are long")
 def check_long_steps(p):
     rows = np.random.default_rng(7).standard_normal((4096, 128)).astype("f4")
     np.save(p.at("long-rows.npy"), rows)
@@ -134,7 +134,7 @@ def check_long_steps(p):
     ok(0 <= more < 16, f"{more} steps after the first {steps}")
 
 
-@claim("a run that is stopped or killed at any call for a file goes on from its last state")
+@claim("a run that is stopped or killed at any call for a file continues from its last state")
 def check_killed(p):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
@@ -159,7 +159,7 @@ def check_killed(p):
     return None
 
 
-@claim("encode, evaluate and export take the result, and say of unseen rows what train said")
+@claim("encode, evaluate and export take the result, and give unseen rows train's figures")
 def check_used(p):
     need(sagitta("encode", "--rows", p.at("held.npy"), "--encoder", p.at("one"), "--output",
                  p.at("codes")), "encode")
@@ -183,7 +183,7 @@ def check_used(p):
             ok((f[name][...] == g[name][...]).all(), name)
 
 
-@claim("an encoder for atoms that stay, and a start with atoms that move")
+@claim("an encoder for fixed atoms, and a start with atoms that move")
 def check_start(p):
     need(sagitta("fit", "--rows", p.at("rows.npy"), "--holdout", p.at("held.npy"), "--atoms", ATOMS,
                  "--top-s", 3, "--sweeps", 5, "--output", p.at("fit")), "fit")
@@ -205,7 +205,7 @@ def check_start(p):
         ok(lines[-1, 2] > lines[0, 2] + 0.02, f"{option}: {lines[:, 2]}")
 
 
-@claim("a start from what was trained has its encoder, and what is not taken is said")
+@claim("a start from a trained dictionary has its encoder; other starts are reported")
 def check_start_trained(p):
     words = p.words("again", "--start", p.at("one"), "--lr", 0.002)
     at = words.index("--atoms")
@@ -257,7 +257,7 @@ def check_start_trained(p):
           "complete, another mean")
 
 
-@claim("what cannot be trained is refused, with what to do")
+@claim("impossible requests are refused, and the message says what to do")
 def check_refused(p):
     few, bad, flat = np.load(p.at("rows.npy"))[:100], np.load(p.at("rows.npy")), np.zeros((900, 12))
     bad[1234, 5] = np.nan
@@ -292,7 +292,8 @@ def check_refused(p):
     need(p.train("halves", "--rows", p.at("halves.npy"), ranks=2), "two rows that differ")
 
 
-@claim("steps that are too long, and a top-s beyond all atoms, are warned of, and no other run is")
+@claim("too long steps, and more atoms per row than there are, give a warning; other runs give "
+       "none")
 def check_warned(p):
     told = "no atoms at all explain 0: lower --lr"
     for words, said in (
@@ -347,7 +348,7 @@ def check_units(p):
     return None
 
 
-@claim("run.json and --json have the figures, and rows need not be held out")
+@claim("run.json and --json have the figures, also without held-out rows")
 def check_told(p):
     done = p.train("told", "--json", "--uncentered")
     need(done, "--json")

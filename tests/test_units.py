@@ -63,7 +63,7 @@ def fit(place, rows, _, words):
                  "atoms", "--sweeps", 2, "--output", place, *words))
 
 
-@claim("steps that need ridges")
+@claim("results keep their bits in other units, also for steps that need ridges")
 def check_steps(folder):
     random = np.random.default_rng(17)
     for text, frame, command, *words in (

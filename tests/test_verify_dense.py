@@ -75,7 +75,7 @@ def check_folders(at):
                {"forward": N * P, "back": entries, "gradient": K * P}, f"{name} {words}: {page}")
 
 
-@claim("what train leaves, and import, by the codes that its encoder finds of rows")
+@claim("results of train and import, with the codes that their encoder finds for rows")
 def check_encoders(at):
     need(sagitta("train", "--rows", at("rows.npy"), "--atoms", K, "--top-s", S, "--uncentered",
                  "--batch", 256, "--steps", 2, "--output", at("plain")), "train --uncentered")
@@ -93,7 +93,7 @@ def check_encoders(at):
                case["rows"] == N, f"{name} {words}: {case} {coded}")
 
 
-@claim("what has no sparse side, or other shapes, is refused")
+@claim("inputs without sparse codes, or of other shapes, are refused")
 def check_refused(at):
     fails(sagitta("verify"), 2, ["'FILE' is missing"], "nothing")
     fails(sagitta("verify", at("signed"), "--rows", at("rows.npy")), 2, ["supports of an encoder"],

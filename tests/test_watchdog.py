@@ -18,7 +18,7 @@ from jobs import (FAULTS, environment, job_end, job_ranks, job_start, kill_all,
 from tap import FULL, SAGITTA, claim, done_testing, launch, ok, sagitta, skip_all
 
 DEADLINE = 3  # seconds, in which MPI must start on a busy machine
-SLACK = 3  # seconds more than the deadline and two, for mpirun's own end on a busy machine
+SLACK = 3  # seconds beyond the deadline and two seconds, for mpirun to end on a busy machine
 STALLS = 10  # moments of a run at which the disk hangs
 SLOW = f"longer than the deadline of {DEADLINE} seconds"
 
@@ -85,7 +85,7 @@ def stalls_tell(times):
           flush=True)
 
 
-@claim("a call that hangs ends the job with 74, wherever it is")
+@claim("a call that hangs ends the job with 74, whichever call it is")
 def check_calls(folder, pool):
     cases = (("stall-stat:1", "rows.h5"), ("stall-open:1", "rows.h5"), ("stall:1", "rows.h5"),
              ("stall-close:1", "rows.h5"), ("stall:4", "dictionary.h5"), ("stall:9", "rows.npy"),
@@ -115,8 +115,8 @@ def check_calls(folder, pool):
 
 @claim("a disk that hangs for good from some moment on ends the job with 74")
 def check_moments(folder, pool):
-    """From the n-th call on, every call for the folder hangs.  So unfinished files may stay,
-    because their removal hangs too."""
+    """From the n-th call on, every call for the folder hangs.  Unfinished files may stay, because
+    their removal hangs too."""
     words = encode(folder, "count", "--block", 64)
     seen = subprocess.run([SAGITTA, *map(str, words)], capture_output=True, text=True,
                           env=environment(LD_PRELOAD=FAULTS, FAULT="stall-any:1000000",
@@ -134,7 +134,7 @@ def check_moments(folder, pool):
     stalls_tell(times)
 
 
-@claim("verify, inspect, diff and the other jobs end so, too")
+@claim("calls that hang end verify, inspect, diff and other jobs, too")
 def check_commands(folder, pool):
     small, out = f"{folder}/small", f"{folder}/count/supports.h5"
     looks = [((command, *[small] * n), f"stall-stat:{k}", of)
@@ -170,10 +170,10 @@ def check_mpi(folder, pool):
         ok(there == (["supports.h5"] if fault == "stop-finalize" else []), f"left: {there}")
 
 
-@claim("a SIGTERM that comes while MPI begins waits until it has")
+@claim("a SIGTERM that comes while MPI begins takes effect when MPI has begun")
 def check_begin(folder):
-    """mpirun does not always notice that a process has ended if MPI has not reported it to
-    mpirun."""
+    """If a process ends while MPI_Init still runs, mpirun does not always notice.  So SIGTERM waits
+    until MPI_Init has returned."""
     for ranks, code in (0, -signal.SIGTERM), (2, 128 + signal.SIGTERM):
         more = dict(FAULT="term-init:1", LD_PRELOAD=FAULTS,
                     **({"FAULT_RANK": "1"} if ranks else {}))
@@ -186,10 +186,10 @@ def check_begin(folder):
         ok(not left(folder, "begin"), "nothing is left")
 
 
-@claim("a rank that stops in MPI_Finalize or behind it ends the job, one that is killed there too")
+@claim("a rank that stops, or is killed, in MPI_Finalize or after it ends the job")
 def check_end_of_job(folder, pool):
-    """Most other ranks have ended by then.  The stopped rank itself is woken, prints the message
-    and ends."""
+    """In most cases the other ranks have already ended.  The stopped rank is woken, prints the
+    message itself, and ends."""
     moments = (1, 3000, 10000, 30000) if FULL else (1, 10000)
     cases = [(f"{how}-inside:{n}", rank) for how in ("stop", "kill") for n in moments
              for rank in (0, 1)] + [("stop-exit:1", rank) for rank in (0, 1)]
@@ -221,7 +221,7 @@ def seconds_of(path):
         return float(log.read().splitlines()[-1].split("]")[0].strip("[ "))
 
 
-@claim("a wall clock that leaps by a day, that of one rank alone, changes nothing")
+@claim("a step of the wall clock by a day, on one rank only, changes nothing")
 def check_clock(folder, job):
     code, said, _ = job.result()
     length = seconds_of(f"{folder}/leap/run.log") if code == 0 else 0
@@ -243,7 +243,7 @@ def suspend(folder):
     return begun and len(pids) == 2, code, text
 
 
-@claim("a job that is suspended for longer than the deadline goes on afterwards")
+@claim("a job that is suspended for longer than the deadline continues afterwards")
 def check_suspended(job):
     at_work, code, text = job.result()
     ok(at_work and code == 0, f"exit {code}, {text}")
@@ -261,7 +261,7 @@ def check_limit(folder):
            f"{kib} KiB: exit {done.returncode} {done.stderr} {there}")
 
 
-@claim("a reader that goes away is no failure, and closed streams spoil no result")
+@claim("a reader that goes away is no failure, and closed streams do not damage a result")
 def check_pipes(folder):
     out = f"{folder}/count/supports.h5"
     for words, dies in ((("inspect", out), True), (("diff", out, f"{folder}/small/rows.h5"), True),

@@ -36,7 +36,7 @@ class World:
                 and all(v.tobytes() == other.truth[k].tobytes() for k, v in self.truth.items()))
 
 
-@claim("any ranks and blocks give the same bytes, and later rows those of a longer run")
+@claim("any ranks and blocks give the same bytes, and more rows begin with the same ones")
 def check_cuts(folder):
     words = ["--atoms", 200, "--columns", 24, "--trees", 2, "--n-rows", 150, "--seed", 3]
     base = World(folder, "base", *words)
@@ -65,7 +65,8 @@ def check_sums(folder):
     ok(np.abs(np.linalg.norm(w.atoms, axis=1) - 1).max() < 1e-6, "features have norm 1")
 
 
-@claim("features fire as often as they should, children with their parents and one at a time")
+@claim("features fire as often as they should, children with their parents and one at a time per "
+       "parent")
 def check_statistics(folder):
     n = 30000
     w = World(folder, "large", "--atoms", 2048, "--n-rows", n, ranks=2)
@@ -97,7 +98,7 @@ def check_statistics(folder):
     ok(0.01 < np.sqrt((c**2).mean()) < 0.1, "firing is correlated, weakly")
 
 
-@claim("what cannot be made is refused")
+@claim("impossible data are refused")
 def check_refused(folder):
     path = os.path.join(folder, "refused")
     for words, code, text in (

@@ -258,8 +258,8 @@ static void problems_check(struct comm *c, const struct problem *problems, int c
     if (!is_small() || problems[i].n * problems[i].steps < 15000) problem_check(c, &problems[i]);
 }
 
-/* Cases of the second list: batches with fewer rows than ranks, batches without a code at the end
- * of an epoch, and more codes than positive scores. */
+/* The cases with a mean number of codes (l0) have batches with fewer rows than ranks, batches
+ * without a code at the end of an epoch, and more codes than positive scores. */
 static void check_reference(struct comm *c)
 {
   static const struct problem rows[] = {
@@ -308,7 +308,7 @@ static void check_reference(struct comm *c)
   claim_begin("with nested widths, too");
   problems_check(c, nested, LENGTH(nested));
   claim_end();
-  claim_begin("with a bias before that is learned, too");
+  claim_begin("with a learned bias before the encoder, too");
   problems_check(c, learned, LENGTH(learned));
   claim_end();
 }
@@ -366,7 +366,7 @@ static void check_resumed(struct comm *c, real l0)
   resumed_check(c, &task, &all, 21);
   ok(all.lines[all.point.count - 1].held > all.lines[l0 > 0].held, "unseen rows gain");
   /* rows are noise, and seen rows were overfitted: unseen rows have fewer codes */
-  ok(l0 == 0 || fabs(all.lines[all.point.count - 1].l0 - l0) < 0.3 * l0, "%g codes a row, not %g",
+  ok(l0 == 0 || fabs(all.lines[all.point.count - 1].l0 - l0) < 0.3 * l0, "%g codes per row, not %g",
      all.lines[all.point.count - 1].l0, l0);
   arena_free(&all.arena);
 }

@@ -71,8 +71,8 @@ static inline void triad_case_make(struct triad_case *c, struct triad_shape z,
   c->got = triad_array(c, most, 0, kind);
 }
 
-/* The forward product, to y[m][n]; the back product, to dx[m][k]; and the gradient, which is added
- * to dw[k][n] and for which this sets dw to c->start. */
+/* Three operations: the forward product, to y[m][n]; the back product, to dx[m][k]; and the
+ * gradient, which is added to dw[k][n].  triad_gradient_of() first copies c->start to dw. */
 static inline struct triad_product triad_forward_of(const struct triad_case *c, const float *bias,
                                                     float *y)
 {

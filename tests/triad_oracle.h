@@ -102,7 +102,7 @@ static void check_rows_back(struct device *dev, const struct how *how)
   static const idx counts[] = {1, 16, 31, 32, 64, 256, 1024, 1025, 2048, 2730, 2731, 4096};
   struct triad_case c;
   triad_case_make(&c, (struct triad_shape){4096, K, N}, VALUES_NORMAL);
-  claim_begin("%s, %s: a row's bits on the way back do not depend on others", how->kind,
+  claim_begin("%s, %s: a row of the back product does not depend on others", how->kind,
               how->variant);
   struct triad_product p = triad_back_of(&c, c.wanted);
   p.m = FIRST;
@@ -129,7 +129,7 @@ static void check_cuts(struct device *dev, const struct how *how)
   static const idx counts[] = {1, 1023, 1024, 1025, 2048, 3000, 4097};
   struct triad_case c;
   triad_case_make(&c, (struct triad_shape){4097, K, N}, VALUES_NORMAL);
-  claim_begin("%s, %s: a gradient is that of its chunks", how->kind, how->variant);
+  claim_begin("%s, %s: a gradient is the sum of its chunks", how->kind, how->variant);
   for (int i = 0; i < LENGTH(counts); i++) {
     float part[CHUNKS][NUMBERS] = {{0}};
     int status = OK, chunks = (int)ceil_div(counts[i], TRIAD_CHUNK);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The inputs of the program: files by their names, and arrays through files in memory.
 
-An array is copied once, as NumPy's .npy, into a file without a name that lives in memory (memfd).
-The program opens it as /proc/PID/fd/N.  The kernel frees the file when this process ends, in
-whatever way."""
+An array that is not in a file yet is copied once, as .npy, to a file without a name in memory
+(memfd).  The program opens that file as /proc/PID/fd/N.  The kernel frees it when this process
+ends, even if the process is killed."""
 import contextlib
 import glob
 import logging
@@ -97,8 +97,8 @@ def is_on_gpu(x):
 
 
 def rows_of(x):
-    """(N, P) from an array (N, P) or (B, T, P).  Tensors and arrays of a GPU stay what they are;
-    they are converted to NumPy later, part by part."""
+    """(N, P) from an array (N, P) or (B, T, P).  Tensors and arrays on a GPU are not converted to
+    NumPy here, but later, part by part."""
     array = x.detach() if hasattr(x, "detach") else x if is_on_gpu(x) else numpy_of(x)
     if array.ndim not in (2, 3):
         raise ValueError(f"X has shape {tuple(array.shape)}: give rows (N, P), or (B, T, P), which "
@@ -115,8 +115,8 @@ def all_write(file, data):
 
 @contextlib.contextmanager
 def spooling(folder):
-    """Turn an OSError of the block, which writes a generator's rows to a file in this folder, into
-    an InputError."""
+    """For a block that writes a generator's rows to a file in this folder: turn an OSError into an
+    InputError."""
     try:
         yield
     except OSError as error:

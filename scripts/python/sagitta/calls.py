@@ -18,7 +18,7 @@ them; options that name input files take arrays too.
 Errors: TypeError for an unknown option, or a value that should be a number and is not;
 sagitta.InputError, a ValueError, for input that the program refuses; sagitta.Error for everything
 else, with the program's exit code as .code; sagitta.Interrupted after Ctrl-C.  None of them leaves
-a process or a file behind, except for the folder of an interrupted job."""
+a process behind.  Files are left only in output=, and in the folder of an interrupted job."""
 import json
 import numbers
 import os
@@ -40,13 +40,13 @@ from .results import Error, Run
 def fit(X: Rows, *, atoms: int, top_s: typing.Optional[int] = None, holdout: Rows = 0.1,
         seed: int = 0, **keywords: typing.Any) -> Run:
     """Learn a dictionary of `atoms` atoms from rows X, each row described by top_s of them (None:
-    8).
+    8, or 32 with find="codes").
 
-    After the fit the rows are described by encode_s atoms each, by default four times as many,
-    which lets fits from other seeds find the same atoms.  With find="codes" they are described by
-    as many as in the fit (default 32), which explains more.  holdout: the share of the rows that
-    are held out of the fit, to judge it; or other rows for this purpose.  seed: the seed of the
-    random start.  Other keywords: see sagitta.calls and `sagitta fit --help`.  Returns a Run with
+    After the fit each row is described by encode_s atoms, by default four times top_s.  Few atoms
+    per row in the fit let fits from other seeds find the same atoms.  With find="codes" the default
+    of encode_s is top_s, and more is explained.  holdout: the share of the rows that are held out
+    of the fit, to judge it; or other rows for this purpose.  seed: the seed of the random start.
+    Other keywords: see sagitta.calls and `sagitta fit --help`.  Returns a Run with
     .warnings.
 
     >>> import numpy as np, sagitta, warnings
@@ -168,7 +168,7 @@ def _begin(command, X, keywords, output=None):
         raise
 
 
-PREFIX = "sagitta-"  # of the names of temporary folders
+PREFIX = "sagitta-"  # names of temporary folders begin with it
 
 
 class Folder:
@@ -195,7 +195,7 @@ OWNED = weakref.WeakKeyDictionary()
 
 def _job(command, X, keywords):
     """Run a command that writes a folder, and open that folder.  An exception at any line leaves no
-    process and no file behind, except for the folder of an interrupted job."""
+    process behind, and files only in output= and in the folder of an interrupted job."""
     output, resume = keywords.pop("output", None), keywords.pop("resume", False)
     if resume and output is None:
         raise TypeError("resume=True goes on from what is in output=: give that folder")

@@ -21,9 +21,9 @@ def _unlink(path):
 
 class Rows(Hook):
     """The rows of all passes through a module, (N, P) float32.  Use numpy.asarray(rows) or
-    sagitta.fit(rows, ...).  With `output` they are written to that .npy file.  It appears only when
-    the block ends without an error.  In memory, each further block adds
-    rows; a file takes only one block.
+    sagitta.fit(rows, ...).  With `output` the rows are written to that .npy file, which appears
+    only when the block ends without an error.  In memory, each further `with` block adds rows; a
+    file takes only one block.
 
     mask may be set before each pass: (..., T), True or 1 for rows to keep."""
 

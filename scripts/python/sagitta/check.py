@@ -40,7 +40,8 @@ def compared(what, codes):
 
 def selftest() -> None:
     """Encode known rows by libsagitta, and by the program if there is one, and compare the bits
-    with those of other machines.  Prints a line for each.  Raises sagitta.Error on a difference.
+    with those of other machines.  Prints a line for the library and one for the program.  Raises
+    sagitta.Error on a difference.
 
     >>> import sagitta
     >>> sagitta.selftest()  # doctest: +ELLIPSIS
@@ -57,7 +58,7 @@ def selftest() -> None:
         print(f"jobs such as sagitta.fit() cannot run here: {error}")
         return
     with warnings.catch_warnings():
-        # these rows have a nonzero mean, and the atoms come without one
+        # the program warns that these rows have a mean and the dictionary has none
         warnings.simplefilter("ignore")
         run = calls.encode(rows, atoms, top_s=TOP_S, rounds=2, progress=None)
     compared(found, run.codes)

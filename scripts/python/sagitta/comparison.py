@@ -22,15 +22,16 @@ from .results import Run
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison:
     """How close the atoms of dictionary a are to those of b, paired one to one (N.22p of
-    doc/numerics.md).  most_frequent and least_frequent are mean cosines over the quarter of a's
-    atoms that occur in the most rows and in the fewest; None if the frequencies are not known."""
+    doc/numerics.md).  most_frequent is the mean cosine over the quarter of a's atoms that occur in
+    the most rows, least_frequent that over the quarter that occur in the fewest; None if the
+    frequencies are not known."""
     pw_mcc: float    # mean cosine of the pairs
     above_07: float  # share of the pairs with a cosine above 0.7
     above_09: float
     most_frequent: typing.Optional[float]
     least_frequent: typing.Optional[float]
-    match: np.ndarray           # (K,), i32: the atom of b that is the pair of each atom; -1: none
-    cosine: np.ndarray          # (K,), f32: the cosine of the pair; 0: no pair
+    match: np.ndarray           # (K,), i32: the atom of b that each atom is paired with; -1: none
+    cosine: np.ndarray          # (K,), f32: the cosine of the two atoms; 0: not paired
     nearest: np.ndarray         # (K,), i32: the nearest atom of b, which several atoms may share
     nearest_cosine: np.ndarray  # (K,), f32
 

@@ -2,10 +2,11 @@
 """Dictionaries and the encoders that belong to them: from rows to codes and back, in this process.
 
 The argument x of each call is rows (..., P) as for sagitta.fit(), of float16, bfloat16, float32 or
-float64.  The result has the same leading dimensions.  It is a PyTorch tensor on the device of x if
-x is one, an array of x's own library if that follows the array API, and otherwise a NumPy array.  A
-Dictionary encodes PyTorch tensors on a GPU there, and copies only the codes of format="csr" to the
-host; an Encoder copies the rows to the CPU, and the codes back.
+float64.  Results have the same leading dimensions, except for codes of format="csr", which have one
+row for each row of x.  Other results are PyTorch tensors on the device of x if x is a tensor,
+arrays of x's own library if that follows the array API, and otherwise NumPy arrays.  If libsagitta
+can compute on the GPU of a tensor, a Dictionary encodes the tensor there, and copies only the codes
+of format="csr" to the host.  An Encoder copies the rows to the CPU, and the codes back.
 
 Codes have the same bits as those of `sagitta encode`, for any number of rows at a time and any
 number of threads."""
@@ -87,7 +88,7 @@ def fixed(arrays):
 
 class Coder:
     """The common part of dictionaries and encoders.  _options() gives the options for encoding, and
-    _arrays() the arrays that it uses."""
+    _arrays() the arrays that libsagitta uses in place."""
 
     def __post_init__(self):
         fixed(self._arrays())
@@ -145,8 +146,8 @@ class Coder:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dictionary(Coder):
-    """Atoms, and the options for encoding with them.  An option that the file does not have is
-    None.  The arrays are read-only.
+    """Atoms, and the options for encoding with them.  An option that the file of the dictionary
+    does not have is None.  The arrays are read-only.
 
     >>> import numpy as np, sagitta
     >>> d = sagitta.Dictionary.from_arrays(np.eye(4, 3, dtype="f4")[:3], top_s=1)
@@ -183,7 +184,7 @@ class Dictionary(Coder):
 
     def save(self, path: Path, overwrite: bool = False) -> None:
         """Write a file ending in .h5, for open() and for `--dictionary` of the program.  It has the
-        atoms, the mean and the encoding options; other results stay with the run."""
+        atoms, the mean and the encoding options, but no other results of the run."""
         path = os.fspath(path)
         if not path.endswith(".h5"):
             raise InputError(f"'{path}' does not end in .h5: give a name that does")

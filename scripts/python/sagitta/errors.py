@@ -4,7 +4,7 @@
 
 class Error(Exception):
     """A file is missing or damaged, or a job failed; the message says what to do.  code: the exit
-    code of a job, or of a call of libsagitta, else None."""
+    code of the job, or the code that a function of libsagitta returned; otherwise None."""
 
     def __init__(self, text, code=None):
         super().__init__(text)
@@ -18,7 +18,7 @@ class InputError(Error, ValueError):
     """The program, or libsagitta, refused its input."""
 
 
-class Warning(UserWarning):  # noqa: A001, as in the contract of the package
+class Warning(UserWarning):  # noqa: A001, users know it as sagitta.Warning
     """A result is computed correctly but may mislead; doc/mislead.md explains each case."""
 
 
@@ -31,7 +31,7 @@ class Transposed(Warning):
 
 
 class TopS(Warning):
-    """More atoms per row were asked for than there are."""
+    """More atoms per row were asked for than the dictionary has."""
 
 
 class NoMean(Warning):
@@ -47,7 +47,8 @@ class FewHeldOut(Warning):
 
 
 class Minibatch(Warning):
-    """The rows do not fit into memory, so that the atoms depend on which part of them is held."""
+    """The rows do not fit into memory.  A fit then uses a part of them at a time, and its atoms
+    depend on the size of the parts."""
 
 
 class FewRows(Warning):
@@ -55,15 +56,18 @@ class FewRows(Warning):
 
 
 class Scale(Warning):
-    """The rows have other norms than those that the dictionary was fitted to."""
+    """The rows have other norms than those that the dictionary was fitted to, by a factor of three
+    or more."""
 
 
 class DeadAtoms(Warning):
-    """More than a tenth of the learned atoms occur in no row."""
+    """More than a tenth of the learned atoms occur in no row.  After `sagitta train` only its last
+    rows count."""
 
 
 class DenseAtoms(Warning):
-    """More than a hundredth of the atoms occur in more than half of the rows."""
+    """More than a hundredth of the atoms occur in more than half of the rows, although the average
+    atom occurs in less than a tenth of them."""
 
 
 class NotConverged(Warning):

@@ -143,7 +143,7 @@ class Features:
 
     @functools.cached_property
     def stability(self) -> typing.Optional[np.ndarray]:
-        """(K,), from fit(seeds=2); else None."""
+        """(K,), as Run.stability; None without fit(seeds=2)."""
         try:
             return Run(self._made_of).stability if is_path(self._made_of) else None
         except Error:  # a file of Dictionary.save(), or one that no longer exists
@@ -225,7 +225,8 @@ class Features:
 
 
 class Feature:
-    """An atom: .atom, .label, .rows (how many it occurs in), .share of all rows, .top()."""
+    """An atom: .atom, its number; .label; .rows, the number of rows that it occurs in; .share, the
+    same as a share of all rows; and its methods."""
 
     def __init__(self, features: Features, atom: int) -> None:
         self.features, self.atom, self.label = features, atom, features.labels.get(atom)
@@ -274,7 +275,8 @@ class Feature:
 
     @property
     def stability(self) -> typing.Optional[float]:
-        """From fit(seeds=2), the largest cosine with its pair in another seed; else None."""
+        """The cosine with the atom of another seed's fit that it is paired with, the largest of
+        several; None without fit(seeds=2)."""
         found = self.features.stability
         return None if found is None else float(found[self.atom])
 

@@ -9,7 +9,7 @@ from .job import level_of_caller
 from .library import SMALL, threads_of
 
 DEVICE_FAILED, MEMORY_FAILED = 69, 71  # exit codes: no such device, or it failed; out of memory
-REFUSED = {}  # for each number of a GPU: why libsagitta cannot open it; None if it can
+REFUSED = {}  # for each GPU, by its number: why libsagitta cannot open it; None if it can
 SAID = set()  # the GPUs for which this was already reported
 
 
@@ -61,11 +61,11 @@ def support(handles, options, threads, x, is_said=True):
     """(atoms, codes) of x (..., P), each (..., s) and on the GPU of x.  None: libsagitta cannot
     compute on that GPU now."""
     import torch
-    with torch.cuda.device(x.device):  # libsagitta makes this the current device of the thread
+    with torch.cuda.device(x.device):  # restores the current device, which libsagitta changes
         place, stream = place_of(x)
         options = dict(options, **place)
         rows, s = rows_of(x, options["p"]), options["top_s"]
-        # the same for any number of rows, so that they share a handle
+        # the threads do not depend on the number of rows, so that all calls share a handle
         threads = threads_of(threads, SMALL)
         if not opens(handles, options, threads, is_said):
             return None

@@ -2,9 +2,10 @@
 """Change features of a layer and see what the model does: steer, ablate and replace change the
 output x of a PyTorch module while a `with` block runs.
 
-x becomes x + (c' - c) D, where D are the atoms of a dictionary, c the codes of x, and c' the wanted
-codes.  The part of x that the dictionary does not describe stays as it is, and a row whose codes do
-not change keeps every bit.  Codes are in the unit of x, since atoms have length 1.
+With steer and ablate x becomes x + (c' - c) D, where D are the atoms of a dictionary, c the codes
+of x, and c' the wanted codes.  The part of x that the dictionary does not describe stays as it is,
+and a row whose codes do not change keeps every bit.  With replace x becomes c D plus the mean.
+Codes are in the unit of x, since atoms have length 1.
 
 The output of a module is a tensor (..., T, P), or a tuple, list or dict (such as a ModelOutput), of
 which the first tensor of real numbers is used.  `module` is the module itself or its name in

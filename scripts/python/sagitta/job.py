@@ -3,7 +3,8 @@
 
 The child runs in a session of its own, so that Ctrl-C reaches only this process, which then asks
 the child to stop.  The child writes lines of JSON to a pipe (--progress-fd).  When this process
-has ended, in whatever way, nobody reads the pipe: then the child stops.  It can be resumed."""
+has ended, in whatever way, nobody reads the pipe: then the child stops, and its job can be
+resumed."""
 import contextlib
 import io
 import json

@@ -7,15 +7,16 @@ order of summation is that of PyTorch's products."""
 import torch
 
 DROP = 2.0 ** -30   # a vector is dropped if its pivot is at most this share of its squared norm
-# the most joins per vector; with rounding, which depends on the batch, sets could recur for ever
+# The limit of the search is TRIES joins per vector.  Without it sets could recur for ever, because
+# rounding differs between batches.
 TRIES = 8
 SLOPE = 2.0 ** -40  # a slope of at most this share of its terms counts as rounding
 
 
 def factor(g, inside, rho=0.0):
-    """Cholesky factors of the systems of the sets, with rho added to the diagonal; and the sets
-    without the vectors whose pivots are too small, which are dropped.  Outside of its set a factor
-    equals the unit matrix."""
+    """Cholesky factors of the systems of the sets, with rho added to the diagonal.  Vectors whose
+    pivots are too small are dropped.  Returns the factors, and the sets without dropped vectors.
+    Outside of its set a factor equals the unit matrix."""
     own = torch.diagonal(g, dim1=1, dim2=2)
     place = torch.arange(g.shape[1], device=g.device)
     while True:
@@ -28,7 +29,7 @@ def factor(g, inside, rho=0.0):
         first = torch.where(bad, place, g.shape[1]).min(1).values
         if not (first < g.shape[1]).any():
             return l, inside
-        # the pivots after it change, so they are checked again
+        # without this vector the later pivots are other ones, so all are checked again
         inside = inside & (place != first[:, None])
 
 

@@ -39,10 +39,10 @@ class Refused(Error):
 
 
 class Codes:
-    """The codes of some rows: count (n,), atoms (n, w) and codes (n, w), or (n, w, d) for frames,
-    in the order of the support.  After the first `count` entries of a row, atoms are -1 and codes
-    0.  scores: (n, w), or None.  seconds: from arrival to reply, measured at the server.  step: the
-    number of the server's step that computed the last row."""
+    """The codes of n rows: count (n,), atoms (n, w) and codes (n, w), or (n, w, d) for frames, in
+    the order of the support.  w is at least the largest count.  A row has `count` entries; after
+    them atoms are -1 and codes 0.  scores: (n, w), or None.  seconds: from arrival to reply,
+    measured at the server.  step: the number of the server's step that computed the last row."""
 
     def __init__(self, count, atoms, codes, scores, seconds, step):
         self.count, self.atoms, self.codes, self.scores = count, atoms, codes, scores

@@ -8,7 +8,7 @@ import numpy as np
 
 from .errors import InputError
 
-HEAD = 128  # bytes of the header; its number of rows may be written last
+HEAD = 128  # bytes of a .npy header, fixed so that the header can be written after the rows
 FLOATS = ("f2", "f4", "f8")
 
 

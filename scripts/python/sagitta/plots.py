@@ -61,6 +61,6 @@ def trials(survey, ax=None):
         for one in some:
             ax.annotate(str(one.top_s), (one.pw_mcc, one.explained_variance))
     ax.set(xlabel="mean cosine of the pairs of two seeds", ylabel="explained variance",
-           title="atoms a row, beside each mark")
+           title="atoms per row, beside each mark")
     ax.legend()
     return ax

@@ -18,7 +18,7 @@ NEAR = ("../../../../bin/sagitta",  # in an installation, PREFIX/share/sagitta/p
         "../../../build/sagitta")  # in a source tree
 # the program that main() started; detects a wrapper that starts this command again
 STARTED = "SAGITTA_STARTED"
-OWN = {"json", "progress-fd", "quiet", "verbose", "output", "resume"}  # options set by jobs
+OWN = {"json", "progress-fd", "quiet", "verbose", "output", "resume"}  # set by the package itself
 
 
 def _is_own_script(path):

@@ -264,8 +264,8 @@ class Run:
 
     @functools.cached_property
     def stability(self) -> typing.Optional[np.ndarray]:
-        """(K,), from fit(seeds=2): the largest cosine of each atom's pairs in other seeds; else
-        None."""
+        """(K,): the cosine of each atom with the atom of another seed's fit that it is paired with,
+        the largest of several; None without fit(seeds=2)."""
         with self._holder("atoms") as f:
             return array_of(f, "stability", self.check) if "stability" in f else None
 

@@ -15,7 +15,8 @@ from .results import explained_variance
 
 # atoms per row in the codes, divided by atoms per row in the fit
 FITTED = {"stable": 4, "codes": 1}
-# with fewer rows than this, ten windows cannot be held out; the fit is judged by its own rows
+# With fewer rows than this, the held-out tenth would be less than one window of 128 rows.  Then
+# nothing is held out, and the fit is judged by its own rows.
 FEW = 1280
 
 
@@ -24,7 +25,8 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     n_components: the number of atoms; None: the smaller of 2 P and N.  n_nonzero_coefs: atoms per
     row; None: a tenth of P.  positive_code: codes are at least 0.  max_iter: the largest number of
-    sweeps.  tol: the fit ends when the held-out rows gain less than this in five sweeps.
+    sweeps.  tol: the fit ends when the held-out rows, or the fitted rows if there are fewer than
+    1,280, gain less than this in five sweeps.
     sparse_output: codes are a csr_array.  random_state: the seed; None: 0.  n_jobs: the number of
     threads; None or -1: as many as the program starts by itself.  find: 'stable' fits with a
     quarter of n_nonzero_coefs, so that other seeds find the same atoms; 'codes' fits with all of

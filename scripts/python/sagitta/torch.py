@@ -29,7 +29,7 @@ UNIT = 1e-4  # how far a norm may be from 1, unless its type rounds more coarsel
 def scores_key(scores, nonnegative):
     """A key that is largest for the atom that comes first (N.2): the magnitude of the score, or its
     positive part.  Atoms with a key of 0 follow in ascending order."""
-    # places in 16 bits would be exact only up to 2,048
+    # numbers of atoms above 2,048 are not exact in float16
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     key = scores.clamp(min=0.0) if nonnegative else scores.abs()
     place = torch.arange(scores.shape[-1], device=scores.device)
@@ -105,8 +105,8 @@ class Dictionary(torch.nn.Module):
              rounds: typing.Optional[int] = None, codes: str = "auto",
              **others: typing.Any) -> "Dictionary":
         """Make the module from a run's folder, a dictionary.h5, a result of sagitta.open(), or a
-        file of Dictionary.save().  Options that are not given are as in the fit of the dictionary,
-        else as in `sagitta encode`."""
+        file of Dictionary.save().  Options that are not given are those of the file; if it has
+        none, those of `sagitta encode`."""
         d = run.dictionary if isinstance(run, Run) else own.Dictionary.open(run)
         return cls.of(d, top_s, rounds, codes, **others)
 
