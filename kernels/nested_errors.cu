@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * nested_errors: replaces the reconstructions of a row by single blocks of atoms by the errors of
- * the widths (N.47).  For the last width it stores the sum of all blocks; train_errors makes the
- * error.
+ * nested_errors: computes the errors of the widths of a row (N.47).  They replace its partial
+ * reconstructions, each from one block of atoms.  For the last width it stores the sum of all
+ * blocks, from which train_errors computes the error.
  *
  * grid    any number of blocks
  * block   BATCH_THREADS: one number of a row per thread

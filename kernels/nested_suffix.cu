@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * nested_suffix: the errors of the widths become the gradients of the blocks of each row (N.47).
+ * nested_suffix: replaces the errors of the widths of each row with the gradients of its blocks
+ * (N.47).
  *
  * grid    any number of blocks
  * block   BATCH_THREADS: one number of a row per thread

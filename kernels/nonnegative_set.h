@@ -223,7 +223,8 @@ static __device__ inline int set_next(const struct solving *w, const struct set_
   return best.vector;
 }
 
-/* Set up a trial: the accepted set and one more vector. */
+/* Set up a trial: the accepted set and one more vector, which counts as refused until a set is
+ * accepted. */
 static __device__ inline void set_try(const struct solving *w, const struct set_arrays *n,
                                       int vector)
 {

@@ -3,7 +3,7 @@
  * their diagonal of the Gram matrix.
  *
  * grid    ceil(columns / DESCEND_COLUMNS), at least 1.  Columns are independent: a block does all
- *         atoms and passes for its own columns, and does not wait for other blocks
+ *         of these atoms, in all passes, for its own columns, and does not wait for other blocks
  * block   (WARP, 2 DESCEND_WARPS).  The first half of the warps computes: outside of the block of
  *         atoms a warp has 16 atoms x DESCEND_COLUMNS, inside it two columns.  The second half
  *         copies the next stages
@@ -56,7 +56,7 @@ static __device__ inline int thread_of(void)
 }
 
 /* Begin to copy two reals.  Only the first `there` of them exist; the others become 0.  `from` must
- * be a valid address in all cases.  wide: `from` is a multiple of 16. */
+ * be a valid address in all cases.  wide: `from` is aligned to 16 bytes. */
 static __device__ inline void pair_order(double *to, const double *from, int there, int wide)
 {
   int first = there > 0 ? 8 : 0, second = there > 1 ? 8 : 0;

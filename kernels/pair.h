@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Determinants as pairs (N.13), to which pivots are multiplied.  Scaling by two is exact, so the
- * significand may become small in between.  After at most 512 pivots pair_normalise() brings it
- * back to [1/2, 1). */
+ * Determinants m 2^e as pairs (m, e) (N.13).  A pivot multiplies m by its significand in [1/2, 1),
+ * and its exponent is added to e.  So m becomes smaller.  After at most 512 pivots pair_normalise()
+ * brings it back to [1/2, 1), which is exact. */
 #ifndef PAIR_H
 #define PAIR_H
 

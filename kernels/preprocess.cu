@@ -48,8 +48,8 @@ __device__ static float centered(float x, const double *mean, int c)
   return mean ? __double2float_rn(__dsub_rn((double)x, mean[c])) : x;
 }
 
-/* Prepare a row whose values are hashed by fours; adds its terms to *terms.  Returns 1 if a value,
- * less its mean, is not finite, and 0 otherwise. */
+/* Prepare a row whose values are hashed by fours; adds its terms to *terms.  Returns 1 if a value
+ * is not finite after the mean is subtracted, and 0 otherwise. */
 __device__ static int row_by_fours(const struct preprocess_args &a, long long row, word *terms)
 {
   int fours = a.p / 4, bad = 0;

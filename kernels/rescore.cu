@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * rescore: computes the exact score (N.1), its positive part, or the gate of every pair that
- * prune.cu left.
+ * rescore: computes the exact score (N.1), its positive part, or the gate of every pair of a row
+ * and an atom that prune.cu has listed.
  *
  * A piece is `piece` columns.  A warp adds a piece for all its pairs before it begins the next one,
  * and keeps sums in `values` between pieces.  Warps begin together and have equally many pairs, so

@@ -73,7 +73,8 @@ static __device__ inline void pair_next(const struct screen_args *a, struct tile
   pair_find(a, p);
 }
 
-/* The lowest bits of a hit say which score it is. */
+/* A hit is a measure that reaches the threshold of its row.  Its lowest bits say which measure of
+ * the tile it is. */
 enum { HIT_BITS = 7, HIT_MASK = (1 << HIT_BITS) - 1 };
 
 /* The two rows of a lane in a tile: their thresholds, and the hits that were found. */

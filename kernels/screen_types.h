@@ -10,9 +10,10 @@
  * at c ^ (item % 8).
  *
  * An item of an atom tile is a vector.  Frames are padded to a power of two of vectors.  Vector m
- * of frame f of a tile is item screen_item(), so that one thread of the product has all scores of a
- * row with a frame.  Frames are not in the order of their slots: position i has slot i turn
- * mod slots.  So the first positions are a sample of all, and neighbouring slots are far apart. */
+ * of frame f of a tile is item screen_item(), so that one thread computes the scores of a row with
+ * all vectors of a frame.  Frames are not in the order of their slots: position i has slot
+ * (i * turn) % slots.  In jobs, turn is golden_stride(slots) (base/rng.h).  So the first positions
+ * are a sample of all, and neighbouring slots are far apart. */
 #ifndef SCREEN_TYPES_H
 #define SCREEN_TYPES_H
 
@@ -23,7 +24,7 @@ enum {
   SCREEN_ROWS = 128,     /* rows per tile */
   SCREEN_DEPTH = 64,     /* columns per stage */
   SCREEN_ITEM = 128,     /* bytes of an item in a stage */
-  SCREEN_HITS = 32,      /* the most hits of a lane in a tile */
+  SCREEN_HITS = 32,      /* words for the hits of a lane in a tile; MAX_HITS of screen.h is less */
   SCREEN_PEAKS = 32,     /* sampled sizes that are kept per row and tile */
   SCREEN_ATOM_POWER = 8, /* atoms are scaled by 2^8 */
   SCREEN_ROW_POWER = 6,  /* rows are scaled to a largest magnitude in [2^6, 2^7) */
@@ -38,7 +39,7 @@ struct screen_form {
   int frame;   /* FRAME: vectors per frame, padded: 1, 2, 4 or 8 */
   int sample;  /* SAMPLE: 1: keep peaks and sizes, not candidates */
   int vectors; /* VECTORS: items of an atom tile */
-  int stages;  /* STAGES */
+  int stages;  /* STAGES: stages in shared memory at a time (not screen_stages()) */
 };
 
 HOST_DEVICE struct screen_form screen_form_of(int wgmma, int d, int sample)
@@ -89,7 +90,7 @@ struct screen_max_norms {
 struct to_f16_args {
   const float *in;                /* [..][d][pitch] */
   char *out;                      /* tiles */
-  int frames, turn;               /* frame i of out is frame i turn mod frames of in */
+  int frames, turn;               /* frame i of out is frame (i * turn) % frames of in */
   int padded;                     /* frames that are written; those from `frames` on are zeros */
   int d, p, pitch, items;         /* items: of a tile */
   int frame;                      /* as in struct screen_form */

@@ -37,7 +37,8 @@ static __device__ inline void stages_produce(const struct screen_args *a, struct
   }
 }
 
-/* Returns 0 for a warp of the producer, when it is done. */
+/* Returns 1 to a warp that multiplies, and 0 to a warp of the additional warpgroup.  One thread of
+ * that warpgroup makes all copies before it returns. */
 static __device__ inline int stages_enter(const struct screen_args *a, struct shared *s)
 {
   if (threadIdx.x == 0) {

@@ -2,7 +2,7 @@
  * select_topk: writes the best exact values of a certified row in the order of (N.2).  The place of
  * a value is the number of values that come before it.
  *
- * grid    ceil(n / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; one warp per row
+ * grid    ceil(n / SCREEN_ROW_WARPS) blocks of SCREEN_ROW_WARPS warps; one warp per row
  * shared  static: sort keys of CHUNK pairs per warp */
 #include "screen_types.h"
 #include "warp.h"

@@ -3,8 +3,8 @@
  *
  * -D BULK, ATOMS_THREAD, COLUMNS, STAGES, FRAMES as in route.cu.
  * This file includes stages_bulk.h or stages_copy.h, which both define
- *   stages_enter()  starts the first copies and returns 1; in a warp that only copies, starts all
- *                   copies and returns 0
+ *   stages_enter()  returns 1 to a warp that computes, and 0 to a producer warp after its copies.
+ *                   Without producers, it starts the first copies
  *   stage_wait()    waits for the current stage
  *   stage_done()    is called when this warp has read the current stage; goes on to the next one */
 #ifndef STAGES_H
@@ -28,7 +28,7 @@ struct shared {
 
 /* The position of a warp in the sequence of stages of its block. */
 struct walk {
-  int first, pairs; /* first pair of tiles of the block, and their number */
+  int first, pairs; /* first pair of tiles of the block; number of its pairs */
   int stages;       /* stages of a pair: vectors x pieces of COLUMNS columns */
   int serial;       /* number of the current stage, from 0 */
 };

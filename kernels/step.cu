@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * step: the steps of atoms that share no row (N.16): directions, system, frame, trial; and, if the
- * rows do not become worse, their new residuals and codes.
+ * sum of the objectives of an atom's rows does not grow, their new residuals and codes.
  *
  * grid     atoms times blocks of a cluster, 1 to STEP_CLUSTER (1 before 9.0)
  * block    STEP_THREADS
@@ -84,10 +84,10 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   here_begin(s);
 }
 
-/* Begin an atom.  Rows that the launch before this one does not change are copied while that launch
- * may still run.  All launches before it have ended, because a launch lets the next one begin only
- * after its own launches_wait().  Copies of single reals could read old data from the L1 cache, so
- * this is done only if p is even. */
+/* Begin an atom.  If `early`, held rows are copied while the previous launch may still run.  The
+ * rows that it changes are copied again after its end.  All earlier launches have ended, because a
+ * launch lets the next one begin only after its own launches_wait().  Copies of single reals could
+ * read old data from the L1 cache, so rows are copied early only if p is even. */
 static __device__ inline void step_open(struct step *s, const struct step_args *a, double *shared)
 {
   int early = a->turn > 0 && a->p % 2 == 0;

@@ -11,8 +11,8 @@
  * A block waits for numbers on a barrier that counts their bytes.  A turn is one sum over all rows.
  * A block is at most one turn ahead of another, because each turn needs numbers from all blocks.
  * The complete sums of a turn are overwritten two turns later.  This is safe: a block sends sums of
- * turn t + 2 after it has the whole sums of turn t + 1.  Every block contributes to those after it
- * has joined the complete sums of turn t. */
+ * turn t + 2 after it has the whole sums of turn t + 1.  Every block contributes to the whole sums
+ * of turn t + 1 after it has joined the complete sums of turn t. */
 #ifndef STEP_HERE_H
 #define STEP_HERE_H
 

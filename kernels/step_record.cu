@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * step_record: copies the frames, codes and results of steps.  With is_writer it copies
- * them from this rank's arrays to its message, and otherwise from messages of other ranks to this
- * rank's arrays.
+ * step_record: copies the frames, codes and results of steps.  With is_writer it copies them from
+ * this rank's arrays to its message, and otherwise from messages of other ranks to this rank's
+ * arrays.  Frames and codes are copied only for accepted steps.
  *
  * grid     items
  * block    RECORD_THREADS */

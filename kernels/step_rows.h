@@ -38,7 +38,7 @@ struct step {
   double *parts;        /* parts of a candidate along frame and directions, and its square */
   double *uu, *ue, *ee, *factor, *pivot, *tt, *h, *l_new;
   double *schur, *whole, *diagonal, *beta, *scalar;
-  double *total; /* used by step_columns.h; and a block's lanes of sums */
+  double *total; /* used by step_columns.h, and for a block's lanes of sums */
   int *start;
   /* Used by step_here.h: */
   int own_first, own_end, continues;
@@ -75,8 +75,8 @@ static __device__ inline struct step *step_shared(struct step *s)
   return s;
 }
 
-/* Tell this only once: if it is also told of a pointer that is computed from x, NVRTC 13.0 removes
- * the code that follows. */
+/* The same for other arrays.  Do not call it again for a pointer that is computed from its result:
+ * NVRTC 13.0 would then remove the code that follows. */
 template <class T> static __device__ inline const T *in_shared(const T *x)
 {
   __builtin_assume(__isShared(x));
@@ -218,8 +218,8 @@ template <int IS_HELD> static __device__ inline int rows_end(const struct step *
   return IS_HELD ? s->held : s->count;
 }
 
-/* Compute VALUES lane products for each of these rows.  A warp does ABREAST rows together.  name(r,
- * i): own row i is number r of them.  add(c, x, acc): add column c, in which the rows have
+/* Compute VALUES lane products for each row of the range above.  A warp does ABREAST rows together.
+ * name(r, i): own row i is number r of these.  add(c, x, acc): add column c, in which the rows have
  * x[ABREAST], to acc[ABREAST][VALUES].  put(i, v, product): store product v of row i; called by one
  * lane. */
 template <int VALUES, int IS_HELD, class Name, class Add, class Put>

@@ -131,7 +131,8 @@ static __device__ inline void lanes_add(struct step *s, int count, int is_first)
   }
 }
 
-/* Add the lanes of each sum by the tree of (N.12), and add this sum of the segment to its total. */
+/* At the end of a segment (STEP_SEGMENT_ROWS rows; the last one may have fewer): join the lanes
+ * of each sum by the tree of (N.12), and add the result to the total of the sum. */
 static __device__ inline void lanes_fold(struct step *s, int segment)
 {
   int sums = step_sums(D, border_of(s)), lane = threadIdx.x % WARP;
@@ -152,9 +153,9 @@ static __device__ inline int lanes_are_shared(const struct step *s)
 
 /* The cluster computes all sums over rows together.  The number of blocks is a power of two.  A
  * block has the lanes whose number modulo the number of blocks is its rank.  It joins these lanes
- * by the first levels of the tree, and sends the result to all blocks, which join the results of
- * blocks.  `sums` receives [sums + 1][blocks]; the last line tells which blocks found a number that
- * is not finite.  Returns 1 if all numbers are finite, and 0 otherwise. */
+ * by the first levels of the tree, and sends the result to all blocks.  Each block joins these
+ * results.  `sums` receives [sums + 1][blocks]; the last line tells which blocks found a number
+ * that is not finite.  Returns 1 if all numbers are finite, and 0 otherwise. */
 static __device__ __noinline__ int lanes_exchange(struct step *shared)
 {
   struct step *s = step_shared(shared);

@@ -61,12 +61,12 @@ struct step_args {
   double *frames;                /* [k][D][p] */
   double *codes;                 /* [n][s][D] */
   double *residual;              /* [n][p] */
-  double *values;                /* [rows of the class][step_values(D, q)] */
-  double *tries;                 /* [2][rows of the class][1 + D]: objective, then codes */
+  double *values;                /* [class_rows][step_values(D, q)] */
+  double *tries;                 /* [2][class_rows][1 + D]: objective, then codes */
   double *sums;                  /* [2][items][D][p] weighted sums over rows */
   struct step_found *found;      /* [k] */
   long long row;                 /* the global number of the first row */
-  long long class_rows;
+  long long class_rows;          /* the most rows of a class of atoms (model/classes.h) */
   double rho;
   int turn;    /* number of this launch */
   int s, p, q; /* q: directions */
@@ -134,8 +134,8 @@ HOST_DEVICE int step_values(int d, int q)
   return 2 * d + q + 1;
 }
 
-/* Reals between vectors, and between rows, of p columns.  The number is even, so that pairs are
- * aligned. */
+/* The distance in reals between vectors, or rows, of p columns.  It is even, so that pairs of reals
+ * are aligned. */
 HOST_DEVICE int step_pitch(int p)
 {
   return p + p % 2;

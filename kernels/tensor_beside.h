@@ -18,7 +18,7 @@ enum {
   UNIT_BYTES = TENSOR_UNIT * 4,
   UNIT_COPIES = UNIT_BYTES / 16 / WARP, /* copies per lane */
   UNIT_PIECES = TENSOR_UNIT / 8 / WARP,
-  UNIT_LINES = 32 /* lines of two units */
+  UNIT_LINES = 32 /* lines that two units cover */
 };
 
 static __device__ inline float number_get(unsigned from)

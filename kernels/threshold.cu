@@ -11,7 +11,7 @@
 #include "test_hooks.h"
 #include "warp.h"
 
-/* A size that at least `rank` of the peaks reach, and hardly more if no peaks are equal. */
+/* A size that at least `rank` of the peaks reach; exactly `rank` of them if no peaks are equal. */
 static __device__ inline float peaks_rank(const float *peaks, int count, int rank)
 {
   int low = KEY_INFINITE, high = 0, reached = count;

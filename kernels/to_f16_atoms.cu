@@ -2,10 +2,10 @@
  * to_f16_atoms: converts frames of f32 vectors to fp16 tiles.  It also finds the largest norm of a
  * frame, and the largest norm of a frame's rounding errors.
  *
- * grid    ceil(padded / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; one warp per frame
+ * grid    ceil(padded / SCREEN_ROW_WARPS) blocks of SCREEN_ROW_WARPS warps; one warp per frame
  * shared  none
  *
- * padded is a number of whole tiles.  The launcher zeroes *norms. */
+ * The `padded` frames fill whole tiles.  The launcher zeroes *norms. */
 #include "to_f16.h"
 
 /* Bits of the smallest f32 that is at least a norm; infinity for NaN. */

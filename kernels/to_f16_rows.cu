@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * to_f16_rows: converts rows to fp16, each row with a scale of its own (C.7).  It finds the error
- * bound of each row, and whether the row is certified or takes the direct path.
+ * bound of each row, and whether the row may be certified or takes the direct path.
  *
- * grid    row_tiles SCREEN_ROWS / SCREEN_ROW_WARPS of SCREEN_ROW_WARPS warps; one warp per row
+ * grid    row_tiles * SCREEN_ROWS / SCREEN_ROW_WARPS blocks of SCREEN_ROW_WARPS warps; one warp per
+ *         row
  * shared  none
  * -D TEST_HOOKS (test_hooks.h) */
 #include "test_hooks.h"

@@ -3,7 +3,7 @@
  *
  * grid    ceil(count / TRAIN_VECTORS)
  * block   a warp: one atom per lane
- * shared  static: a tile of atoms
+ * shared  static: tiles of atoms
  * sums    a chain of fma in f64 for each atom, ascending columns */
 #include "train_vectors.h"
 

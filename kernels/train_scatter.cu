@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_scatter: sorts entries by atom, then by row.
+ * train_scatter: sorts the entries of atoms first .. first + atoms - 1 by atom, then by row.
  *
  * grid    ceil(chunks / NORMAL_WARPS)
  * block   (WARP, NORMAL_WARPS): one warp per chunk of rows

@@ -34,7 +34,7 @@ struct train_pack_args {
   long long n, base;
   int most;
   long long *wide;   /* [n + 1] */
-  int *packed_index; /* from the start of the first row on */
+  int *packed_index; /* [start[n]] */
   float *packed_value;
 };
 

@@ -62,7 +62,7 @@ static __device__ inline void tiles_wait(int is_last)
   __syncwarp();
 }
 
-/* Load this lane's numbers of the column in vectors v .. v + HELD - 1. */
+/* out <- column `column` + lane of vectors v .. v + HELD - 1; 0 where there is none. */
 static __device__ inline void column_read(const float *from, long long v, long long count,
                                           int column, int p, float out[HELD])
 {

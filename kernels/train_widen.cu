@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_widen: widens the starts of lists to 64 bits.
+ * train_widen: widens the starts of lists to 64 bits, and adds a base to them.
  *
  * grid    any number of blocks
  * block   TRAIN_THREADS

@@ -23,7 +23,8 @@ static __device__ inline void tile_read(const struct triad_list_args *t, long lo
   __syncwarp();
 }
 
-/* Continue the chain over the tile's columns; own: this lane's column of the list's row. */
+/* Continue the chain over the tile's columns.  own: the number of the list's row in the column of
+ * this lane. */
 static __device__ inline float tile_add(const float *line, float own, int columns, float acc)
 {
   if (columns >= LANES) {

@@ -4,7 +4,7 @@
  * copies of a stage are started in parts, one part per depth: all copies at once would delay the
  * loads from shared memory.
  *
- * Floor: kernels.  Includes triad_tile.h, and so needs its constants.
+ * Floor: kernels.  Includes triad_tile.h, and so needs its -D options.
  *
  * Between two barriers, one stage is added and the one that arrived is stored.  A copy has the time
  * of SLOTS - 1 stages to arrive.  A slot is the space of one stage in shared memory. */
@@ -66,7 +66,7 @@ static __device__ inline void stage_order(struct pipe *p, int part)
   p->from_b += DEEP_B ? DEPTHS : DEPTHS * p->b.stride;
 }
 
-/* Store the stage that was loaded last from registers in its slot.  After the last stage this
+/* Copy the stage that was loaded last from registers to its slot.  After the last stage this
  * stores an earlier stage again, which is not added. */
 static __device__ inline void stage_store(struct pipe *p)
 {

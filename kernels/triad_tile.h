@@ -76,8 +76,8 @@ static __device__ inline struct place position_own(void)
   return at;
 }
 
-/* The row, or column, of the tile that is number i of a thread's own.  Quads of neighbouring lanes
- * are adjacent. */
+/* The row (or column) of the tile that is the i-th of a thread's rows (or columns).  Quads of
+ * neighbouring lanes are adjacent. */
 static __device__ inline int own_at(int thread, int lanes, int quads, int i)
 {
   return thread / lanes * 4 * lanes * quads + i / 4 * 4 * lanes + thread % lanes * 4 + i % 4;

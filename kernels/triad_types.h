@@ -22,8 +22,7 @@ enum {
 /* The tile of a block.  A thread has row_quads groups of four rows, and column_quads groups of four
  * columns.  beside: blocks on a multiprocessor.  parts: parts in which the copies of a stage are
  * started, one per depth.  most_parts: this number with teams, or if an operand is contiguous
- * along its depth, because there are then more copies.  slots: stages in shared memory; there are
- * more where fewer blocks hide the latency of memory. */
+ * along its depth, because there are then more copies.  slots: stages in shared memory. */
 struct triad_form {
   int rows, columns, row_quads, column_quads, beside, parts, most_parts, slots;
 };
@@ -82,8 +81,9 @@ struct triad_teams {
   int *is_passed; /* [count][blocks], 0 at first */
 };
 
-/* c[rows][columns], rows at c_row <- sums over depths of a(row, depth) b(depth, column).  One
- * stride of each operand is 1.  start[columns]: where chains begin; NULL: at +0. */
+/* c[rows][columns] <- sums over depths of a(row, depth) b(depth, column).  Rows of c are c_row
+ * numbers apart.  One stride of each operand is 1.  start[columns]: the first values of the chains;
+ * NULL: +0. */
 struct triad_args {
   const float *a, *b, *start;
   float *c;
@@ -104,7 +104,8 @@ struct triad_args {
   struct triad_teams teams;
 };
 
-/* c[rows][columns], rows at c_row <- c + parts[chunks][rows][columns], added in f64. */
+/* c[rows][columns] <- c + the sum of parts[chunks][rows][columns] over chunks, made in f64.  Rows
+ * of c are c_row numbers apart. */
 struct triad_fold_args {
   const float *parts;
   float *c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Functions that both kernels of attention share: the positions that a row sees, the cell of a
- * position, and the join of parts.
+ * position, and the join of parts (attention_types.h).
  *
  * -D HEAD_D, HEAD_DV: columns of q and k, and of v; CELLS: CELLS_F32, CELLS_F16 or CELLS_BF16;
  *    CAPPED: 1: scores are capped by tanh; SUMS: SUMS_NONE, SUMS_KEPT or SUMS_OPEN */
@@ -30,7 +30,7 @@ enum {
 struct softmax_row {
   long long at;   /* index of its query and head, in q and out */
   int from, end;  /* it sees positions from .. end - 1; none if they are equal */
-  int goes_on;    /* 1: it sees positions before these too, and continues their sums */
+  int goes_on;    /* 1: it also sees positions of an earlier call, and continues their sums */
   long long part; /* its first part */
 };
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products of the matrix unit by wgmma (9.0): a warpgroup multiplies 64 lines by VECTORS others
- * and adds in f32.  Both operands are in shared memory.
+ * Products of the matrix unit by wgmma (9.0): a warpgroup multiplies 64 lines of the left operand
+ * by VECTORS lines of the right one, and adds in f32.  A line is a row of the left operand or a
+ * column of the right one.  Both operands are in shared memory.
  *
  * A stage of an operand has 128 bytes per line, whose eight 16-byte pieces are swizzled: piece c of
- * line i is stored at c ^ (i % 8).  Lane l of warp w has the sums of two lines with each pair
- * of others, 8 j + 2 (l % 4) and the next one: z[j][0] and z[j][1] for line 16 w + l / 4, z[j][2]
- * and z[j][3] for line 16 w + l / 4 + 8.
+ * line i is stored at c ^ (i % 8).  Lane l of warp w has the sums of rows 16 w + l / 4 (in z[j][0]
+ * and z[j][1]) and 16 w + l / 4 + 8 (in z[j][2] and z[j][3]) with columns 8 j + 2 (l % 4) and
+ * 8 j + 2 (l % 4) + 1.
  *
  * A transposed operand ("turned") is contiguous along its lines instead: 64 depths, each with 128
  * bytes of lines, swizzled in the same way; then the next 64 lines.
  *
  * -D VECTORS      256 or 128
  * PRECISION       of operands: TENSOR_BF16 1, TENSOR_F16 2, TENSOR_TF32 3
- * DEEP_A, DEEP_B  0: rows, or the other lines, are transposed; not defined: 1 */
+ * DEEP_A, DEEP_B  0: the left, or the right, operand is transposed; 1 or not defined: it is not */
 #ifndef WGMMA_H
 #define WGMMA_H
 
@@ -91,7 +92,7 @@ static __device__ inline unsigned long long operand_turned(const char *stage)
 /* The distance between the depths of consecutive multiplications, in units of 16 bytes. */
 enum { DEEP_HOP = 2, TURNED_HOP = 16 * 128 / 16 };
 
-/* z <- the products of two pieces of 32 bytes per line, plus z if `add`. */
+/* z <- the products over the next 16 depths (tf32: 8), plus z if `add`. */
 static __device__ inline void pieces_multiply(float z[VECTORS / 8][4], unsigned long long rows,
                                               unsigned long long others, int add)
 {

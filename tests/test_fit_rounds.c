@@ -132,7 +132,7 @@ static int sums_same(struct side *e)
   return !memcmp(all_gram, gram, sizeof gram) && !memcmp(all_target, target, sizeof target);
 }
 
-/* The bytes of columns that a rank receives, of the rows of other ranks. */
+/* The bytes that a rank receives of its columns of the rows of other ranks. */
 static double columns_bytes(const struct side *e)
 {
   const struct update *u = &e->update;
@@ -181,15 +181,16 @@ static void check_side(struct comm *c, int ranks)
 {
   struct side *e = calloc(1, sizeof *e);
   node_ranks = ranks;
-  claim_begin("%d ranks a node share lists: the bits of the reference", ranks);
+  claim_begin("%d ranks per node share lists: the bits of the reference", ranks);
   int status = side_run(e, c, ranks > 0);
   ok(status == OK, "runs: %s", status_message());
   ok(!memcmp(e->state.frames, atoms, sizeof atoms), "atoms");
   ok(sums_same(e), "sums");
   claim_end();
-  claim_begin("%d ranks a node share lists: columns come once, lists once an update, rows of Gram "
-              "once a pass",
-              ranks);
+  claim_begin(
+      "%d ranks per node share lists: columns come once, lists once per update, rows of the "
+      "Gram matrix once per pass",
+      ranks);
   double lists = lists_bytes(e), columns = columns_bytes(e);
   ok(e->received[0] == lists + columns, "%.0f bytes, %.0f wanted", e->received[0], lists + columns);
   ok(e->received[1] == lists, "then %.0f bytes, %.0f wanted", e->received[1], lists);

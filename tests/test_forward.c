@@ -83,7 +83,7 @@ static void check(const char *what, const struct encoder *e, int stops)
     int status = forward_evaluate(&task, &c, &m);
     ok(!status && m.mean_squared_error == error / ((real)N * P) && m.mean_cosine == cosine / N &&
            m.l0 == (real)nonzero / N && m.explained_variance < 1,
-       "%s, %d threads: %.17g, %g atoms a row", what, threads, m.mean_squared_error, m.l0);
+       "%s, %d threads: %.17g, %g atoms per row", what, threads, m.mean_squared_error, m.l0);
   }
 }
 

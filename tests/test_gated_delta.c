@@ -235,7 +235,7 @@ static void refused(const idx *slots, const char *text)
 
 static void plan_check(void)
 {
-  claim_begin("a state is gathered where somebody else writes its slot, and nowhere else");
+  claim_begin("a state is gathered only if another sequence writes its slot");
   plan_try(2, (const idx[]){0, 0, 1, 5}, "dd");
   plan_try(2, (const idx[]){0, 1, 1, 0}, "gg");
   plan_try(2, (const idx[]){1, 2, 2, 3}, "dg");

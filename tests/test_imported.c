@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: encode_run() with an imported encoder gives the bits that the reference of (N.24) gives
- * row by row, for several kinds of encoders, with ties, rows of zeros and rows without a code, one
- * row or none, and any blocks, threads and shares.  A score that is not finite is named.  All ranks
- * know a failure of the sink.  The forecast of memory is exact.
+ * row by row, for several kinds of encoders, with ties, rows of zeros and rows without a code, for
+ * many rows, one row or none, and for any blocks, threads and ranks.  A score that is not finite is
+ * named.  All ranks know a failure of the sink.  The forecast of memory is exact.
  * RUN: np=1 5, full=1 2 3 5 */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: arrays with layouts of other programs, and damaged arrays, are left to HDF5, which reads
- * them or reports what is wrong. */
+ * Claim: chunks that have not the layout of this program's own files, and damaged chunks, are left
+ * to HDF5, which reads them or reports what is wrong. */
 #include "io_blocks.h"
 
 struct layout {
@@ -145,13 +145,14 @@ static void damage_is_left(void)
   gidx old = blocks_taken("/rows", TYPE_F32, COLUMNS, ROWS, values);
   gidx turns = in_turn(values);
   ok(!status && old == 15 && turns == 2,
-     "HDF5 reads a checksum of old files, %lld taken; refused once, what is kept stays right, %lld",
+     "HDF5 reads a chunk with a checksum of old files: %lld taken, %lld if read in turn with a "
+     "sound one",
      (long long)old, (long long)turns);
   status |= chunk_replace(values, sum, 1);
   status_clear();
   gidx none = blocks_taken("/rows", TYPE_F32, COLUMNS, ROWS, values);
   ok(!status && none == -1 && strstr(status_message(), "cannot read '/rows' of 'blocks.h5'"),
-     "a damaged one is told: %s", status_message());
+     "a damaged chunk is reported: %s", status_message());
   status_clear();
   long_chunk_is_left(values);
 }

@@ -314,7 +314,7 @@ int main(void)
 {
   folder_enter();
   blocks_do_not_matter();
-  claim_begin("values come back, -0 and infinity too, every NaN as one");
+  claim_begin("values come back, -0 and infinity, too, and every NaN as the canonical one");
   values_come_back();
   claim_end();
   claim_begin("wrong results are refused, and leave nothing");
@@ -329,7 +329,7 @@ int main(void)
   claim_begin("a place is one run's, by a lock of its own");
   locks_are_kept();
   claim_end();
-  claim_begin("a full disk and one that cannot be written to are told");
+  claim_begin("a full disk and one that cannot be written to are reported");
   full_disk_is_told();
   claim_end();
   folder_leave();

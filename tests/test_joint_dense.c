@@ -220,7 +220,7 @@ int main(void)
   claim_begin("the joint system is the dense one's");
   for (int i = 0; i < LENGTH(full); i++) full_check(full[i]);
   claim_end();
-  claim_begin("with atoms apart its log-determinant is the sum of theirs");
+  claim_begin("if no two atoms share a row, the log-determinant is the sum over the atoms");
   for (int i = 0; i < LENGTH(apart); i++) sum_check(apart[i]);
   claim_end();
   return done_testing();

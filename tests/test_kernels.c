@@ -95,7 +95,7 @@ static int is_arrow(enum kernel_name name)
          name == KERNEL_ARROW_BORDER || name == KERNEL_ARROW_STEP;
 }
 
-/* Kernels of arrow systems have a form for each d, k and team.  These are the limits. */
+/* Kernels of arrow systems have a form for each d, k and team.  uses[] includes their limits. */
 static void add_arrow(enum kernel_name name, int architecture)
 {
   static const struct {
@@ -364,7 +364,7 @@ static void check_hooks(void)
     free(images[1].bytes);
     status_clear();
   }
-  ok(differ == LENGTH(names), "%d kernels that jobs run are not those of tests against the proof",
+  ok(differ == LENGTH(names), "%d kernels of jobs differ from those of tests that weaken the proof",
      differ);
 }
 

@@ -161,8 +161,8 @@ static void check_refusals(void)
   sagitta_close(h);
 }
 
-/* Threads that a call starts have the rounding mode of the caller.  The first call with this number
- * of threads starts some. */
+/* Threads that a call starts begin with the rounding mode of the caller.  The first call with this
+ * number of threads starts some. */
 static void check_rounding(int threads)
 {
   static int32_t kept_atoms[N * S], chosen[N * S];
@@ -175,7 +175,7 @@ static void check_rounding(int threads)
   if (!status) status = sagitta_encode(h, x, N, &c);
   int stays = fegetround() == FE_UPWARD;
   fesetround(FE_TONEAREST);
-  ok(!status && stays, "a caller that rounds up goes on so, %d threads", threads);
+  ok(!status && stays, "a caller that rounds up still does so after calls, %d threads", threads);
   int same = !status && !memcmp(c.codes, codes, sizeof codes);
   sagitta_close(h);
   h = handle_open(&o);

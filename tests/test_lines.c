@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: lines of numbers come back from a table as they were.  In JSON a member that an old line
- * cannot have in the table is null. */
+ * Claim: lines of numbers come back from a table as they were, except for members that have no
+ * column in the table.  In JSON these members are null for lines that come from a table. */
 #include <stdio.h>
 #include <string.h>
 

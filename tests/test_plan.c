@@ -73,7 +73,7 @@ static void test_files(void)
   struct admission_queues q = {7, 1, NULL, 0, jobs, 3};
   struct admission plan;
   gidx rows[3];
-  claim_begin("files come after bulk requests, but in every eighth step");
+  claim_begin("files come after bulk requests, except in every eighth step");
   admission_plan(&knobs, &q, &plan, rows);
   ok(rows[0] == 100 && rows[1] == 512 && rows[2] == 412, "step 7: %lld, %lld, %lld",
      (long long)rows[0], (long long)rows[1], (long long)rows[2]);
@@ -194,7 +194,7 @@ static void test_brute(void)
   }
   ok(bad == 0, "%d random steps are those that are dealt row by row (%lld are not)", TRIES,
      (long long)bad);
-  ok(unbounded == 0, "(L.5) holds of them (in %lld it does not)", (long long)unbounded);
+  ok(unbounded == 0, "(L.5) holds for them (it does not for %lld)", (long long)unbounded);
 }
 
 static void test_knobs(void)

@@ -40,7 +40,7 @@ static void check_values(void)
     ok(got == cases[i].wanted, "%a in %s: %a, not %a", cases[i].x,
        precision_name(cases[i].precision), got, cases[i].wanted);
   }
-  ok(isnan(precision_round(NAN, PRECISION_F16)), "what is no number stays none");
+  ok(isnan(precision_round(NAN, PRECISION_F16)), "NaN stays NaN");
   for (int i = 0; i < PRECISIONS; i++)
     ok(precision_of(precision_name((enum precision)i)) == (enum precision)i, "name %d", i);
   ok(precision_of("fp8") == PRECISIONS, "there is no fp8");

@@ -155,8 +155,8 @@ static int state_compare(const struct refit_state *f, const struct plain *w)
          same(f->residual, w->residual + f->first * P, (gidx)f->n * P);
 }
 
-/* If the objective before is set to 0, every step is a rise.  There are 22 retries, each with ten
- * times the last ridge, and the state does not change. */
+/* If the objective before a step is set to 0, every step is a rise.  There are 22 retries, each
+ * with ten times the last ridge, and the state does not change. */
 static int rises_check(struct refit_state *f, const struct classes *classes, idx q)
 {
   struct atom_batch b;
@@ -216,8 +216,8 @@ static int failure_check(struct refit_state *f, const struct classes *classes, i
   return OK;
 }
 
-/* The most collective operations of a sweep: for a class two per direction, one for rows, and three
- * each time that steps are proposed; and 3 before and after the classes. */
+/* The most collective operations of a sweep: three outside of the classes; and for each class two
+ * per direction, one for rows, and three each time that steps are proposed. */
 static gidx calls_most(const struct classes *classes, const struct atom_step *steps, idx q)
 {
   gidx calls = 3;
@@ -237,7 +237,7 @@ static void calls_check(const struct comm *c, gidx calls, const struct classes *
   ok(calls <= most, "%s: %lld collective operations, at most %lld", name, (long long)calls,
      (long long)most);
   if (c->rank == 0 && c->size > 1)
-    printf("# %s: %d directions, %.1f collective operations a class\n", name, q,
+    printf("# %s: %d directions, %.1f collective operations per class\n", name, q,
            (double)calls / classes->count);
 }
 

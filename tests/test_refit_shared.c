@@ -150,7 +150,8 @@ static int case_run(struct comm *c, struct made *m)
     TRY(made_run(c, m, "yes", late, &shared));
     int good = same(m, &alone, &shared, codes) && shared.shared == bytes && !alone.shared;
     int status = good ? OK : status_fail(ERR_ANSWER, __FILE__, __LINE__, "on rank %d", c->rank);
-    ok(comm_agree(c, status) == OK, "k=%d d=%d: rank %d late, other bits %s", m->k, m->d, late,
+    ok(comm_agree(c, status) == OK,
+       "k=%d d=%d: the bits are the same if rank %d is late (-1: none): %s", m->k, m->d, late,
        status_message());
     status_clear();
     given_free(&shared);
@@ -168,7 +169,7 @@ int main(void)
   static const struct {
     idx k, d;
   } cases[] = {{40, 1}, {30, 2}};
-  claim_begin("frames once a node: the bits of frames once a rank");
+  claim_begin("frames that the ranks of a node share give the bits of frames of each rank");
   for (int i = 0; i < LENGTH(cases); i++) {
     struct made m = made_of(cases[i].k, cases[i].d, 0, 0.3);
     int status = case_run(&c, &m);

@@ -54,7 +54,7 @@ int main(void)
     if (wrong) printf("# %lld blocks: %s\n", (long long)blocks, status_message());
   }
   ok(!wrong, "1 to %d blocks", BLOCKS);
-  ok(deeper > 0 || c.rank == 0, "own blocks of ranks but the first are the deepest for some");
+  ok(deeper > 0 || c.rank == 0, "some blocks of a rank need a deeper tree than all blocks");
   ok(comm_close(&c) == OK, "close");
   return done_testing();
 }

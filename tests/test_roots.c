@@ -65,9 +65,10 @@ static double significand_make(uint64_t stream, uint64_t i)
   return number_of((uint64_t)1023 << 52 | bits);
 }
 
-/* A dividend whose quotient by l is as near as possible to the middle of two numbers.  L is odd,
- * and so is r.  A = (M L + r) / 2^54, where M has 54 bits and makes A a whole number.  So A / L is
- * the sum of M / 2^54, which is such a middle, and r / (2^54 L). */
+/* Returns a dividend A whose quotient by l is as near as possible to the middle of two numbers.  L
+ * is the significand of l as an odd integer; r is odd, too.  A = (M L + r) / 2^54, where M has 54
+ * bits and makes A a whole number.  So A / L is the sum of M / 2^54, which is such a middle, and of
+ * r / (2^54 L). */
 static double dividend_hard(double l, uint64_t r)
 {
   uint64_t odd = (bits_of(l) & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52, inverse = 1;

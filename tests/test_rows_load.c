@@ -18,7 +18,7 @@ static const int threads[] = {2, 3, 8, 40};
 static float all[N * P], x[N * P];
 static real mean[P];
 
-/* Load rows first .. first + n - 1 to x + first P.  Returns the message of a failure; "": none. */
+/* Load rows first .. first + n - 1 to x + first * P.  Returns the message of a failure, or "". */
 static const char *load(const struct row_source *rows, gidx first, idx n, int spare,
                         uint64_t *terms)
 {
@@ -306,7 +306,7 @@ static int nans_write(const char *name, const float *values, int spare, gidx eac
   return status ? status : closed;
 }
 
-/* NaNs whose bits are not the canonical ones, in one of the chunks; -1: none. */
+/* BESIDE NaNs from index `at` on, whose bits are not the canonical ones; at = -1: none. */
 static void nans_check(gidx at)
 {
   const uint32_t bits = 0xffc12345u;
@@ -322,8 +322,8 @@ static void nans_check(gidx at)
   free(values);
 }
 
-/* More chunks than HDF5 keeps addresses of in memory.  In between it writes other things, such as
- * texts; these must be read back right, too. */
+/* More chunks than HDF5 keeps addresses of in memory.  A text that is written before them must be
+ * read back right, too. */
 static void chunks_check(gidx entries)
 {
   enum { CHUNKS = 1 << 16, PART = 1 << 10 };
@@ -392,7 +392,7 @@ int main(void)
   npy_write("rows.npy");
   messages_check("rows.npy", "row 25000, column 3");
   claim_end();
-  claim_begin("supports, of atoms that one thread counts, and of more");
+  claim_begin("supports of few atoms, which one thread counts, and of many");
   supports_check_by(90);
   supports_check_by(200000);
   claim_end();

@@ -37,8 +37,8 @@ static real mean_norm(const float *v, idx p)
   return norms / p * (1 + 0x1p-30);
 }
 
-/* The error of a size that is computed from integers, | size - scale scale |I| |, divided by its
- * bound. */
+/* The error of a size that is computed from integers, divided by its bound.  The computed size is
+ * the scale of the row, times the scale of the frame, times the size of the integers. */
 static real part_of_bound(const struct problem *c, idx row, idx frame, int levels)
 {
   static int8_t qx[4096], qd[8 * 4096];
@@ -191,7 +191,7 @@ static void check_kernel_bound(void)
     real off = fabs(bound_reach(row, draw[3], draw[4], d, p, gamma) / wanted - 1);
     max = off > max ? off : max;
   }
-  ok(max < 1e-8, "the bound of the kernels is the reference's but for %.1e", max);
+  ok(max < 1e-8, "the bound of the kernels differs from the reference's by %.1e at most", max);
 }
 
 static void check_options(void)

@@ -50,7 +50,7 @@ static int slots_good(struct shard *t, const struct atom_table *table, struct de
 static int host_pass = -1;
 
 /* Two fetches for the same rows, as two rounds make them.  Slots of the first fetch must be right
- * after the second one, too.  1: they are. */
+ * after the second one, too.  Returns 1 if they are, and 0 otherwise. */
 static int rows_fetch(struct shard *t, struct atom_table *table, struct comm *c, struct device *dev,
                       int pass)
 {
@@ -113,8 +113,8 @@ static int route_tiles_change(struct device *dev)
   return status;
 }
 
-/* Is there a copy of the atoms only if it is needed?  It is not if the filter keeps atoms without
- * padding. */
+/* Is there a copy of the atoms on the device only if it is needed?  It is not needed if the filter
+ * keeps the atoms without padding, or if this rank gives its atoms from the host. */
 static int kept_once(const struct shard *t, struct device *dev, const struct how *how)
 {
   struct buffer view;
@@ -141,8 +141,9 @@ static void test_device(struct comm *c, const struct how *how, idx width, int ho
   if (!status) status = comm_devices_open(c, c, &dev, 0);
   if (!status) status = shard_load(&t, c, &source, width, 0, &dev);
   t.from_host = host_every && c->rank % host_every == 0;
-  claim_begin("%s, tiles of %d, atoms of %s: those that were requested, kept as far as they may be",
-              how->kind, width, atoms_of[host_pass >= 0 ? 3 : host_every]);
+  claim_begin(
+      "%s, tiles of %d, atoms from %s: the requested ones, of which no more than allowed are kept",
+      how->kind, width, atoms_of[host_pass >= 0 ? 3 : host_every]);
   ok(!status, "%s: tiles of %d: %s", how->kind, width, status ? status_message() : "loaded");
   for (int i = 0; i < LENGTH(limits) && !status; i++) {
     test_fetch(&t, c, &dev, limits[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: ranks read a batch in consecutive runs of about equal size.  If no rank then has more than
  * 1.1 times its share of the work, each rank solves what it reads.  Otherwise systems travel, and
- * no rank has more work than its share and one system. */
+ * no rank has more work than its share plus the work of the largest system. */
 #include <stdlib.h>
 
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: the results of synth do not depend on blocks, on ranks, or on whether the dictionary is
- * kept in memory.  A failing sink ends it on every rank.
+ * kept in memory.  If a sink fails, synth fails on every rank.
  * RUN: np=1 2 3 5 */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: training over ranks and threads has the bits of the plain loops with dense matrices, even
  * with dead atoms and batches of several chunks.  Every epoch has every row once.  Rows come in
- * windows, which are read ahead, and none is read in vain.  The quality of held-out rows has the
- * bits of the references.
+ * windows, which are read ahead; one rank reads no window that it does not need.  The quality of
+ * held-out rows has the bits of the references.
  * RUN: np=1 3, full=1 2 3 */
 #include "train/batches.h"
 #include "train/step.h"
@@ -53,8 +53,8 @@ static int rows_break(void *self, gidx first, idx count, float *out)
   return rows_make(self, first, count, out);
 }
 
-/* Compare batches with those made by hand.  broken: one window cannot be read; batches are right
- * until the pool with this window.  rests: batches_rest() is called after each batch. */
+/* Compare batches with those made by hand.  broken: one window cannot be read; all batches that are
+ * made before this failure is met are right.  rests: batches_rest() is called after each batch. */
 static void batches_check(struct comm *c, gidx n, idx batch, int broken, int rests)
 {
   enum { P = 3, SCALE = -2 };
@@ -101,7 +101,7 @@ static void batches_check(struct comm *c, gidx n, idx batch, int broken, int res
 
 static void check_batches(struct comm *c)
 {
-  claim_begin("batches have the rows of their order, read ahead, and what cannot be read is told");
+  claim_begin("batches have the rows of the shuffled order, and a failure to read is reported");
   for (int rests = 0; rests < 2; rests++) {
     batches_check(c, 40000, 7000, 0, rests);
     batches_check(c, 40000, 40000, 0, rests);
@@ -173,7 +173,7 @@ static void cut_check(int kind, idx n, idx k, gidx most)
 static void check_cut(void)
 {
   static const gidx most[] = {0, 1, 2, 7, 100, 699, 700, 701, 1399, 1400, 2000};
-  claim_begin("counting digits takes what sorting takes, on ties and odd numbers too");
+  claim_begin("counting digits selects what sorting selects, with ties and odd numbers, too");
   for (int kind = 0; kind < 4; kind++) {
     for (int i = 0; i < LENGTH(most); i++) cut_check(kind, 20, 70, most[i]);
     cut_check(kind, 1, 1, 1);
@@ -192,7 +192,7 @@ static void check_counts(void)
                {1 << 24, 1, 256, 2, ERR_INPUT},
                {1 << 24, 256, 0, 3, OK},
                {1 << 24, 256, 0, 1, OK}};
-  claim_begin("more codes than ranks can tell each other are refused");
+  claim_begin("more codes than ranks can exchange are refused");
   for (int i = 0; i < LENGTH(cases); i++) {
     struct comm c = {.size = cases[i].size};
     const struct train_sizes sizes = {.k = 300, .p = 2, .s = cases[i].s, .aux = cases[i].aux};

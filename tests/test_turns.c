@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: a turn of encode takes few collective operations.  If each rank has all atoms, these are
- * two, and one more for each further round.  If the ranks of a group share the atoms, these are at
- * most eight for each round.
+ * Claim: a turn of encode, in which each group takes one block of rows, takes few collective
+ * operations.  If each rank has all atoms, there are at most two, and one more for each further
+ * round.  If the ranks of a group share the atoms, there are at most eight for each round.
  * RUN: np=2 4 */
 #include <string.h>
 
@@ -70,10 +70,10 @@ static void check(struct comm *c, int groups, idx rounds, gidx most)
 {
   gidx few = calls_of(c, groups, rounds, 2), many = calls_of(c, groups, rounds, 2 + TURNS);
   double each = (double)(many - few) / TURNS;
-  ok(few > 0 && many > few && each <= (double)most, "%d groups of %d, %d rounds: %.1f a turn",
+  ok(few > 0 && many > few && each <= (double)most, "%d groups of %d, %d rounds: %.1f per turn",
      groups, c->size / groups, rounds, each);
   if (c->rank == 0)
-    printf("# %d groups of %d, %d rounds: %.1f collective operations a turn\n", groups,
+    printf("# %d groups of %d, %d rounds: %.1f collective operations per turn\n", groups,
            c->size / groups, rounds, each);
 }
 
