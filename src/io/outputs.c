@@ -21,7 +21,7 @@
 
 /* *available <- bytes that are free in a folder's file system.  Returns the system's error; 0:
  * there is none. */
-static int space_look(const char *folder, double *available)
+static int space_find(const char *folder, double *available)
 {
   struct statvfs facts = {0};
   int step = watchdog_begin(ERR_IO, "looking at", folder);
@@ -36,7 +36,7 @@ int output_has_room(const char *path, gidx bytes)
   char folder[4096];
   double available;
   path_folder(path, folder);
-  return space_look(folder, &available) || available >= (double)bytes;
+  return space_find(folder, &available) || available >= (double)bytes;
 }
 
 /* Check that the folder's file system has `bytes` bytes free.  With is_promised the check always
@@ -44,7 +44,7 @@ int output_has_room(const char *path, gidx bytes)
 static int space_check(const char *folder, gidx bytes, int is_promised)
 {
   double available;
-  int error = space_look(folder, &available);
+  int error = space_find(folder, &available);
   CHECK(!error, ERR_CREATE, "cannot use folder '%s': %s", folder, strerror(error));
   CHECK(available >= (double)bytes && !is_promised, ERR_CREATE,
         "folder '%s' has %.3g bytes free, the result needs %.3g", folder, available, (double)bytes);
