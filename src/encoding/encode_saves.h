@@ -26,9 +26,9 @@ struct encode_saves {
   struct screen_counts filter;
 };
 
-/* Call this before the first encode_run().  The task of s->files can then be stopped.  It is stopped
- * for saves if its job has save_seconds, and the disk has room for a part and for the file that
- * begins with it; otherwise the log says so.  Not collective. */
+/* Call this before the first encode_run().  The task of s->files can then be stopped.  It is also
+ * stopped for saves, if its job has save_seconds and the disk has room for a part and for the file
+ * that begins with it; otherwise the log says so.  Not collective. */
 void encode_saves_begin(struct encode_saves *s);
 /* Call this after each encode_run().  If the run ended only for a save, its result is published,
  * *more <- 1, and the task is for the rows that are left: run it again.  The last result has the
