@@ -81,8 +81,7 @@ int encoded_check(struct sagitta *h)
   if (is_active(h)) return active_take(h);
   int has_threshold = kind == ENCODER_JUMPRELU || kind == ENCODER_BATCHTOPK;
   CHECK(o->weights && o->bias && !has_threshold == !o->threshold, ERR_INPUT,
-        "the encoder is of kind %s, and lacks an array of this kind, or has one more" ANEW,
-        o->encoder);
+        "the encoder is of kind %s, and lacks arrays of this kind, or has others" ANEW, o->encoder);
   CHECK(kind != ENCODER_TOPK || o->top >= 1, ERR_INPUT,
         "the encoder has %d codes a row, and there are %d atoms" ANEW, o->top, o->k);
   CHECK(o->rho == 0 || o->solves, ERR_USAGE,
