@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * arrow_return: copies the steps of systems that are ok to page-locked arrays of the host, so that
- * no host thread has to unpack them.
+ * arrow_return: copies steps to page-locked arrays of the host, for each system whose not_ok
+ * (struct arrow_found) is 0.  So no host thread has to unpack them.
  *
  * grid, block, shared   as in arrow_fetch.cu */
 #include "arrow_types.h"

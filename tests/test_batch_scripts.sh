@@ -68,7 +68,7 @@ for range in 8192: 8000:12288 12288:8192; do
 done
 claim_end
 
-claim_begin 'with --join tasks write one file, which merge.sbatch publishes, once or twice'
+claim_begin 'with --join tasks write one file; merge.sbatch publishes it; run again it does nothing'
 "$sagitta" synth --n-rows 9000 --columns 8 --atoms 16 --output many --quiet
 printf 'rows = many/rows.h5\ndictionary = many/dictionary.h5\ntop-s = 2\n' > join.in
 merge() # WORDS...

@@ -14,7 +14,7 @@ enum { SHA256_ABREAST_LEAST = 64 }; /* bytes of a part */
 /* Does the processor have these instructions, and was this program built with them? */
 int sha256_abreast_has(void);
 /* leaves[count][SHA256_BYTES] <- the leaves of parts[count][length].  count is 2 or 3; length is at
- * least SHA256_ABREAST_LEAST. */
+ * least SHA256_ABREAST_LEAST.  Call it only if sha256_abreast_has(). */
 void sha256_abreast(const unsigned char *const *parts, int count, size_t length,
                     unsigned char *const *leaves);
 

@@ -53,7 +53,7 @@ static const struct option_row input_rows[] = {
     {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
      "encode only rows FIRST to END - 1, or to the last row if END is left out. FIRST and END are "
      "multiples of 4096; END may also be the number of rows. The result is a part, and `sagitta "
-     "merge` joins all parts; for a range after the last row nothing is done",
+     "merge` joins all parts; for a range FIRST:END after the last row nothing is done",
      .effect = OPTION_BITS},
     {"join", OPTION_FLAG, AT(join), "no", 0, 1, NULL, NULL,
      "with --row-range: write the range into a file in the folder --output. Other jobs write "
@@ -81,7 +81,9 @@ static const struct option_row route_rows[] = {
      "may codes be negative? nonnegative: no, and atoms are chosen by their largest positive "
      "scores; auto: as the dictionary says, signed if it says nothing. With --encoder, own: the "
      "codes of the encoder; signed or nonnegative: codes are solved on its supports; auto: own, "
-     "but solved if the encoder comes from `refit --encoder` or `refit --keep-supports`",
+     "but solved if the encoder comes from `refit --encoder` or `refit --keep-supports`. Results "
+     "of "
+     "`fit --find features` have solved codes, and take only auto",
      .effect = OPTION_BITS},
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     RESUME_OPTION(AT(resume)),
@@ -111,7 +113,8 @@ static const struct option_row codes_rows[] = {
      "is refused for jumprelu encoders and detectors, where each atom has its own threshold. "
      "With --dictionary, atoms are chosen as by `fit --find features`, with nonnegative codes. "
      "To find the smallest score to keep, the job first computes the scores of all rows at least "
-     "once with --encoder, and at least four times with --dictionary. 0: not used",
+     "once with --encoder, and at least four times with --dictionary or an encoder of `fit --find "
+     "features`. 0: not used",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
@@ -141,31 +144,34 @@ static const struct option_table route_tables[] = {
 static const struct option_set encode_set = {
     .command = "sagitta encode",
     .arguments = "[DECK]",
-    .doc = "Find the top-s atoms of every row, solve their codes, and report how much is "
-           "explained."
-           "\v"
-           "The result, supports.h5, holds the supports in selection order as a CSR matrix that "
-           "scipy and AnnData open, the scores, the codes and the metrics.  Its bytes do not "
-           "depend on the number of ranks, tiles, blocks or threads.\n\n"
-           "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, "
-           "jumprelu or batchtopk), or of a result of `fit --find features`; `sagitta evaluate` "
-           "compares them with others.  Each rank, or its GPU, holds the whole encoder and takes "
-           "some of the rows.  With --codes nonnegative or signed the supports are the encoder's, "
-           "and their codes are solved by least squares.\n\n"
-           "With --row-range a job encodes some of the rows, so that an array of jobs can "
-           "encode all; `sagitta merge` joins their parts into the file that one job would write.  "
-           "With --join the jobs write their rows directly into that file, and `sagitta merge "
-           "FOLDER` publishes it.\n\n" STOP_SIGNALS
-           ", use --max-seconds, or create a file STOP beside the result.  The job ends with "
-           "exit code 75 after the current block.  It leaves a part, a file with the rows encoded "
-           "so far.  Where several ranks write at the same time (--grid Rx1, no --encoder), it "
-           "leaves an unfinished file and its journal instead.  --resume checks that these rows "
-           "are unchanged, and encodes the rest, on any number of ranks.  A job that is killed "
-           "leaves the last save of --save-seconds.\n\n"
-           "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
-           "      --top-s 32 --output run/\n"
-           "  sagitta inspect run/supports.h5\n"
-           "  sagitta encode --rows acts.h5 --encoder dict/ --output own/",
+    .doc =
+        "Find the top-s atoms of every row, solve their codes, and report how much is "
+        "explained."
+        "\v"
+        "The result, supports.h5, holds the supports as a CSR matrix that scipy and AnnData open, "
+        "the scores, the codes and the metrics.  The atoms of a row are in the order of their "
+        "selection; with --l0, and from encoders other than topk, they ascend.  The bytes of its "
+        "datasets do not "
+        "depend on the number of ranks, tiles, blocks or threads.\n\n"
+        "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, "
+        "jumprelu or batchtopk), or of a result of `fit --find features`; `sagitta evaluate` "
+        "compares them with others.  Each rank, or its GPU, holds the whole encoder and takes "
+        "some of the rows.  With --codes nonnegative or signed the supports are the encoder's, "
+        "and their codes are solved by least squares.\n\n"
+        "With --row-range a job encodes some of the rows, so that an array of jobs can "
+        "encode all; `sagitta merge` joins their parts into the file that one job would write.  "
+        "With --join the jobs write their rows directly into that file, and `sagitta merge "
+        "FOLDER` publishes it.\n\n" STOP_SIGNALS
+        ", use --max-seconds, or create a file STOP beside the result.  The job ends with "
+        "exit code 75 after the current block.  It leaves a part, a file with the rows encoded "
+        "so far.  Where several ranks write at the same time (--grid Rx1, no --encoder), it "
+        "leaves an unfinished file and its journal instead.  --resume checks that these rows "
+        "are unchanged, and encodes the rest, on any number of ranks.  A job that is killed "
+        "leaves the last save of --save-seconds.\n\n"
+        "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
+        "      --top-s 32 --output run/\n"
+        "  sagitta inspect run/supports.h5\n"
+        "  sagitta encode --rows acts.h5 --encoder dict/ --output own/",
     .tables = encode_tables,
     .count = LENGTH(encode_tables),
     .max_arguments = 1,

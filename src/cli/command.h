@@ -103,7 +103,7 @@ struct device_options own_codes_device(const struct own_codes_options *o);
   {                                                                                                \
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
         "continue the earlier run at --output with the same inputs. Options may differ only "      \
-        "if they say how far the run goes or change no bit; the result has the bytes of a run "    \
+        "if they change no bit, as --threads; the result has the bytes of a run "                  \
         "without a stop. Without an earlier run it starts anew; after a complete one it ends "     \
         "with 0",                                                                                  \
         .effect = OPTION_RUN                                                                       \

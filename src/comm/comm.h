@@ -77,8 +77,8 @@ int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t u
 /* The same on rank 0 only; all may be NULL on the others.  Collective. */
 int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
 
-/* The same for several arrays, in one message per rank.  Ranks do not meet first, as in lockstep.
- * Collective. */
+/* The same for several arrays, in one message per rank.  Ranks never meet first, not even outside
+ * of lockstep.  Collective. */
 struct comm_part {
   const void *mine; /* [counts[rank]] */
   void *all;        /* [sum of counts] on rank 0 */
@@ -117,8 +117,8 @@ int comm_array_send(struct comm *c, struct arena *arena, void *array, gidx count
 /* *same <- is the value the same on all ranks?  Collective. */
 int comm_is_same(struct comm *c, uint64_t value, int *same);
 
-/* values[size] <- the value of every rank, in rank order, on every rank.  Ranks do not meet first,
- * as in lockstep.  Collective. */
+/* values[size] <- the value of every rank, in rank order, on every rank.  Ranks never meet first,
+ * not even outside of lockstep.  Collective. */
 int comm_allgather_long(struct comm *c, gidx value, gidx *values);
 int comm_allgather_real(struct comm *c, double value, double *values);
 

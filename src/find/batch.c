@@ -47,8 +47,8 @@ static int weights_exchange(struct finder *f)
   return comm_allgather(f->c, weight + first, f->counts, sizeof *weight, weight);
 }
 
-/* Find the squared norms of the residuals of this rank's rows, in the order of a->place; a->sorted
- * is not in use here, and serves as work space. */
+/* Find the squared norms of the residuals of this rank's rows: that of row i is at
+ * [a->place[i]][1].  a->sorted is not in use here, and serves as work space. */
 static int squares_find(struct finder *f)
 {
   struct active *a = &f->active;
@@ -80,8 +80,8 @@ static int rows_score(struct finder *f, int look)
   return OK;
 }
 
-/* Cut the scores.  There must be room for all entries that a batch can have, since codes must not
- * depend on which rank has a row. */
+/* Cut the scores.  Each rank has room for all entries of a batch: its own rows may have all of
+ * them, and codes must not depend on which rank has a row. */
 static int rows_cut(struct active *a, const struct batch_cut *cut, gidx ties)
 {
   TRY(active_cut(a, cut, ties));

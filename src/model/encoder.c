@@ -119,7 +119,7 @@ int entries_append(struct entry_list *l, const struct entry_list *more)
 }
 
 /* Merge a row's n entries of list a, from `at` on, with its entries of list b.  Returns the number
- * of merged entries, at most `top`. */
+ * of merged entries, at most `top` unless that is 0. */
 static idx row_merge(struct entry_list *to, const struct entry_list *a, gidx at, idx n,
                      const struct entry_list *b, gidx b_at, idx b_n, idx top)
 {

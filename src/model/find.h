@@ -35,7 +35,7 @@ float find_score(const float *x, const float *atom, idx p);
  * would have without its own code (N.51). */
 struct find_raise {
   idx k, n;          /* n: number of codes of the row */
-  const idx *index;  /* [n] */
+  const idx *index;  /* [n] ascending */
   const float *code; /* [n] */
   real square;       /* squared norm of the residual, by train_square(); used only if relative */
   int relative;
@@ -67,7 +67,7 @@ int find_codes_reference(const struct find_rows *r, idx row, const float *active
 
 /* codes[n][k] <- the codes of a batch.  Atoms are chosen 1 + looks times, each time floor(l0 n)
  * entries (N.46).  left[n][p] <- the residuals of the rows; least[1 + looks] <- the lowest chosen
- * score of each choice.  ERR_MEMORY. */
+ * score of each choice; 0 if fewer scores than that are positive.  ERR_MEMORY. */
 int find_batch_reference(const struct find_rows *r, real l0, int looks, float *codes, float *left,
                          float *least);
 

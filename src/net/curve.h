@@ -6,7 +6,7 @@
  *
  * ZeroMQ asks at an address inside the process, inproc://zeromq.zap.01, about each client that has
  * proved that it has the secret of its key.  If nothing listens there, ZeroMQ lets every client in.
- * So the gate is opened before the socket, and closed after it. */
+ * So the gate is opened before the socket is bound, and closed after the socket. */
 #ifndef NET_CURVE_H
 #define NET_CURVE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Files are made with O_EXCL; rights are checked on the opened file, not by its name. */
+ * Files are made with O_EXCL.  The rights of a secret are checked on the opened file, those of the
+ * folder by its name. */
 #include "net/keys.h"
 
 #include <dirent.h>
@@ -94,7 +95,7 @@ static int key_read(const char *folder, const char *name, int is_secret, char ke
   int is_key = 0;
   TRY(path_join(path, folder, name));
   TRY(key_load(path, is_secret, key, &is_key));
-  CHECK(is_key, ERR_INPUT, "'%s' is no key, a line of %d characters", path, KEY_BYTES);
+  CHECK(is_key, ERR_INPUT, "'%s' is no key: a key is one line of %d characters", path, KEY_BYTES);
   return OK;
 }
 
@@ -104,9 +105,9 @@ static int is_public(const char *name)
   return n > 4 && name[0] != '.' && strcmp(name + n - 4, ".pub") == 0;
 }
 
-/* Read all files of clients' keys.  wanted NULL: *count <- the number of keys, and a file that has
- * no key or was just removed is an error.  Otherwise *count <- the number of keys that equal
- * `wanted`, and such files are skipped. */
+/* Read all files of clients' keys.  wanted NULL: *count <- the number of keys; a file that cannot
+ * be read or has no key is an error.  Otherwise *count <- the number of keys that equal `wanted`; a
+ * file that cannot be read or has no key is skipped. */
 static int clients_read(const char *clients, DIR *all, const char *wanted, int *count)
 {
   const struct dirent *entry;

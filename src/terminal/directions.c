@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * All ranks find the directions of all atoms from the state in the files, batch by batch. */
+ * All ranks load rows, atoms and supports into the state of a refit, and find the directions of the
+ * atoms from it, batch by batch. */
 #include "terminal/directions.h"
 
 #include <string.h>
@@ -54,7 +55,7 @@ static int batch_find(struct terminal *w, const idx *atoms, idx count, idx *kept
   return OK;
 }
 
-/* Find the directions of all atoms that a row uses.  Collective. */
+/* Find the directions of all atoms that at least one row uses.  Collective. */
 static int batches_find(struct terminal *w, idx *alive, idx *kept, real *all)
 {
   const struct refit_state *f = &w->state;

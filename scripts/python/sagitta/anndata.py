@@ -43,12 +43,13 @@ def _rows(matrix):
 def fit(adata: typing.Any, *, layer: typing.Optional[str] = None, obsm: typing.Optional[str] = None,
         key_added: str = "sagitta", **options: typing.Any) -> Run:
     """Learn a dictionary of the rows of an AnnData and store it there: obsm["X_sagitta"] gets the
-    codes (N, K), sparse; varm["sagitta"] the atoms (P, K); and uns["sagitta"] the mean and the
-    options.
+    codes (N, K), sparse; varm["sagitta"] the atoms (P, K); and uns["sagitta"] the mean
+    (if rows are centred), the metrics, layer, obsm, top_s, rounds and nonnegative.
 
     layer: take the rows from this layer.  obsm: take the rows from this entry of obsm; the atoms
     are then stored in uns.  With neither, the rows are X.  key_added: a name to use in place of
-    sagitta.  options: as for sagitta.fit().  Returns the Run."""
+    sagitta.  options: as for sagitta.fit(), except mask.
+    Returns the Run."""
     from scipy.sparse import csr_matrix
     if options.get("mask") is not None:
         raise TypeError("mask= leaves out rows, and an AnnData has codes of all: give adata[mask]")

@@ -15,7 +15,7 @@ class Error(Exception):
 
 
 class InputError(Error, ValueError):
-    """The program, or libsagitta, refused its input."""
+    """The program, libsagitta or this package refused its input."""
 
 
 class Warning(UserWarning):  # noqa: A001, users know it as sagitta.Warning
@@ -23,7 +23,7 @@ class Warning(UserWarning):  # noqa: A001, users know it as sagitta.Warning
 
 
 class MassiveRows(Warning):
-    """A few rows have most of the sum of squares."""
+    """A tenth of the rows or fewer are massive, and have a quarter of all squares or more."""
 
 
 class Transposed(Warning):
@@ -35,7 +35,7 @@ class TopS(Warning):
 
 
 class NoMean(Warning):
-    """The dictionary has no mean, but the rows have one."""
+    """The dictionary has no mean, and that of the rows has over half of their sum of squares."""
 
 
 class NegativeVariance(Warning):

@@ -12,8 +12,8 @@
  * 5). */
 static const real SLACK = 0x1p-18, LEAST = 0x1p-146;
 
-/* (C.6) A candidate is an atom whose size is >= slope (1 / scale of the frame) - reach, in integer
- * units. */
+/* (C.6) Set slope and reach of row i: an atom is a candidate if its size, in integer units, is
+ * >= slope * (1 / scale of its frame) - reach. */
 static void threshold_set(struct screen_work *w, idx i)
 {
   const struct screen_row *row = w->rows + i;

@@ -16,14 +16,16 @@
 int h5_leaves_write(const struct h5_digest *digest, const char *path, const char *object,
                     int64_t dataset);
 
-/* *leaves <- all leaves, which the caller frees.  ERR_INPUT: they are missing, or do not give the
- * root in the digest of their dataset, which is open. */
+/* *leaves <- all leaves of dataset `object`, which the caller frees.  `digest` is that of the
+ * dataset, open for reading.  ERR_INPUT: the leaves are missing, or do not give the root in
+ * `digest`. */
 int h5_leaves_read(const struct h5_file *f, const char *object, const struct h5_digest *digest,
                    unsigned char **leaves);
 
-/* Read all chunks without HDF5 on spare threads, and compare them with the digest.  Returns 1 if
- * every chunk is stored as expected and has its hash; 0: no, or not known, as for files without a
- * tree.  Other threads may call this for other datasets at once. */
+/* Read all chunks, on this thread and spare ones and without HDF5's filters, and compare them with
+ * the digest.  Returns 1 if every chunk is stored as expected and has its hash; 0: no, or not
+ * known, as for files without a tree.  Other threads may call this for other datasets at once, if
+ * none uses HDF5 without h5_one (chunks.h). */
 int h5_leaves_agree(const struct h5_digest *digest, struct h5_chunks *chunks, int64_t dataset);
 
 #endif
