@@ -43,7 +43,8 @@ enum {
   COUNTED_ATOMS = 128, /* atoms of the dictionary when RATE_COUNT is measured */
   LEAST_ROWS = 256,    /* least rows of a run of routing; the most are a sum block (4,096 rows) */
   FILE_COLUMNS = 256,
-  FILE_BLOCKS = 4,        /* sum blocks per rank in files, and in memory for RATE_COUNT */
+  FILE_BLOCKS = 4, /* sum blocks per rank in files, and in memory for RATE_COUNT */
+  MOVES_RANKS = 64,
   EXCHANGED = 1 << 22,    /* bytes that a rank has after an exchange */
   MOVED_VALUES = 1 << 23, /* values of a rank's rows when RATE_MOVES is measured */
   CONJUGATE_STEPS = 2
@@ -504,12 +505,13 @@ static int color_run(struct bench *b, const double *at)
   return bench_color_run();
 }
 
-/* Measure RATE_MOVES and RATE_COLOR, only on CPUs. */
+/* Measure RATE_MOVES and RATE_COLOR: on CPUs, and on MOVES_RANKS ranks at most, since each of them
+ * has all atoms, whose number grows with the ranks. */
 static int moves_measure(struct bench *b)
 {
   static const idx atom_rows[] = {16, 512}, class_rows[] = {512, 2048, 8192};
   double work;
-  if (strcmp(b->common->device, "cuda") == 0) return OK;
+  if (strcmp(b->common->device, "cuda") == 0 || b->c->size > MOVES_RANKS) return OK;
   for (int i = 0; i < 18; i++) {
     const struct bench_moves_shape shape = {.columns = COLUMNS[i / 6],
                                             .atom_rows = atom_rows[i / 3 % 2],

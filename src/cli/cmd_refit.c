@@ -242,7 +242,10 @@ static int plan_print(struct refit_job *j)
   TRY(inputs_agree(j->c, inputs_open(j)));
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   TRY(alone_plan(j));
-  if (!comm_is_alone(j->rows)) TRY(task_complete(j));
+  if (!comm_is_alone(j->rows)) {
+    TRY(task_complete(j));
+    TRY(comm_agree(j->c, beside_find(j)));
+  }
   struct supports_shape shape = {.n = s->n,
                                  .k = s->k,
                                  .s = refit_task_support(&j->task),

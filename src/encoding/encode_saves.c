@@ -80,9 +80,12 @@ static int may_save(const struct encode_saves *s)
   const struct output_path *place = &f->job.place;
   if (f->job.run->comm.rank || f->common.grows) return 1;
   if (s->keeps_whole && input_is_there(place->file) &&
-      !part_is_left(place->file, part_kind.name, 0))
+      !part_is_left(place->file, part_kind.name, 0)) {
+    log_info("saves   none: '%s' is whole, and stays until the new one is", place->shown);
     return 0;
-  struct supports_shape shape = encode_shape(f->task, f->n);
+  }
+  /* By now the part of an earlier run is on the disk twice. */
+  struct supports_shape shape = encode_shape(f->task, f->n - f->job.done);
   int has_room = output_has_room(place->file, 2 * supports_bytes(&shape));
   if (!has_room)
     log_info("saves   none: the disk has no room for a part of '%s' and the file that goes on",

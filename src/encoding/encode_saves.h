@@ -18,7 +18,7 @@ struct encode_saves {
   struct encode_files *files;
   int (*publish)(void *self); /* publish the result so far, a part or a record; rank 0 calls it */
   void *self;
-  int keeps_whole; /* 1: a whole result that is in place is kept until the new one is whole */
+  int keeps_whole; /* 1: saves do not replace a whole result that is in place; a stop does */
   int count;       /* saves so far */
   gidx rows;       /* rows of all runs so far; the members below are of these runs, too */
   struct phase phases[ENCODE_PHASES];

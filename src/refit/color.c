@@ -135,7 +135,7 @@ void color_log(const struct class_report *r)
   log_info("classes %lld of %lld to %lld atoms, mean %.1f", (long long)r->classes,
            (long long)r->min, (long long)r->max, r->mean);
   if (r->mean < FEW)
-    log_info("classes are nearly all single atoms, whose steps follow one another: `sagitta fit "
+    log_info("classes have fewer than 2 atoms on average, and follow one another: `sagitta fit "
              "--update joint` moves all atoms at once");
 }
 
