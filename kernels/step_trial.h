@@ -150,8 +150,9 @@ static __device__ inline int codes_factor(struct step *s)
   return !__syncthreads_or(bad);
 }
 
-/* Compute the codes and objectives of own rows with the new frame.  At the same time warps multiply
- * the frame's vectors, the last warps first.  Returns 0 if codes_factor() fails, otherwise 1. */
+/* Compute the codes and objectives of own rows with the new frame.  Before their rows, warps
+ * multiply the frame's vectors: the last warp makes product 0, the one before it product 1.
+ * Returns 0 if codes_factor() fails, otherwise 1. */
 static __device__ __noinline__ int rows_try(struct step *shared, int turn)
 {
   struct step *s = step_shared(shared);

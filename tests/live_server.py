@@ -91,7 +91,7 @@ def clients_run(count, client, *words):
 
 
 def finished(server, seconds=120):
-    """Wait until all files of the backlog are done.  Returns the status."""
+    """Wait until all files of the backlog are done or have failed.  Returns the status."""
     end = time.time() + seconds
     while True:
         status = server.status()

@@ -3,8 +3,8 @@
 #include "device_steps.h"
 #include "step_types.h"
 
-/* So many columns that few rows fit in shared memory.  Of 150 rows of an atom some do not fit, but
- * are just in sight (step_in_sight()). */
+/* So many columns that a block holds few rows in shared memory.  Some rows of an atom are only in
+ * sight, not held; the head of step_types.h explains both words. */
 enum { FAR_COLUMNS = 1780, FAR_DIRECTIONS = 2 };
 
 /* The shape has such rows on an H100, whose blocks have 227 KB. */
@@ -20,7 +20,8 @@ static void check_far(void)
   claim_end();
 }
 
-/* Reduce rows and classes, because a launch takes seconds under tools that watch every access. */
+/* Reduce rows and atoms: fewer atoms have fewer classes, and a launch for a class takes seconds
+ * under tools that watch every access. */
 static struct steps_shape steps_smaller(struct steps_shape z)
 {
   if (z.p == FAR_COLUMNS) return z;

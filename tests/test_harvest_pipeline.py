@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: harvest, encode and attribute give one digest of rows, codes and sources, for any number
-of ranks and of queries at a time, on CPUs and GPUs.  It is the same for a plain capture, for pools
-of it in any order, and for the pool that `sagitta pack` makes.  Decodes of one query each give the
-digest of a prefill."""
+of ranks and of queries at a time, on CPUs and GPUs.  It is the same for a plain capture, for one
+whose keys and values are blocks of a pool, in any order, and for the pool that `sagitta pack`
+makes.  Decodes of one query each give the digest of a prefill."""
 import hashlib
 import os
 import tempfile
@@ -25,7 +25,8 @@ RANDOM = np.random.default_rng(31)
 
 class Arrays:
     """Queries, keys, values and tokens of sequences of these lengths, with this number of last
-    queries each.  Most sequences begin with a prompt, whose keys and values are equal."""
+    queries each.  Most sequences begin with the same prompt, and have its keys, values and
+    tokens."""
 
     def __init__(self, kind, lengths, queries):
         prompt = [RANDOM.standard_normal((PROMPT, H_KV, n), "f4") for n in (D, DV)]
@@ -57,8 +58,9 @@ class Arrays:
              "pack")
         with h5py.File(f"{path}/capture.h5") as f:
             blocks, needed = len(f["kv/k"]), sum(-(-n // size) for n in self.lengths)
-            ok(blocks < needed or len(self.lengths) == 1,  # and block 0, which no sequence has
-               f"{path}: {blocks} blocks of {needed} without sharing")
+            # `blocks` also counts block 0, which no sequence has; one sequence shares nothing.
+            ok(blocks < needed or len(self.lengths) == 1,
+               f"{path}: {blocks} blocks; without sharing {needed}")
         return path
 
 

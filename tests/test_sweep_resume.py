@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: refit, and fit --update atoms, stop inside a sweep, and continue there on another number
 of ranks, repeatedly, to the bytes of a run that was never stopped.  After a kill they continue from
-the last save.  A sweep.h5 of another run is refused, one of another sweep is ignored; it is
-verified, and removed when its sweep is published.  A fit whose sweeps are done stops between two
-blocks of the rows that it encodes, and continues there."""
+the last save.  A sweep.h5 of another run is refused, one of another sweep is ignored.  `verify`
+accepts a sweep.h5, and it is removed when its sweep is published.  A fit whose sweeps are done
+stops between two blocks of the rows that it encodes, and continues there."""
 import os
 import re
 import shutil
@@ -21,7 +21,7 @@ from tap import (FULL, SAGITTA, claim, done_testing, fails, gpu_present, later_w
 
 N, P, K = 2 * 4096 + 321, 24, 240  # few atoms per class: some hundred batches per sweep
 LARGE_N, LARGE_P, LARGE_K = 6 * 4096, 64, 1500
-RANKS = {"plain": [0, 3], "frames": [2, 0], "fit": [3, 0]}  # for jobs that do not use one rank
+RANKS = {"plain": [0, 3], "frames": [2, 0], "fit": [3, 0]}  # of each run; 0: no mpirun
 
 
 class Case:
@@ -29,7 +29,8 @@ class Case:
 
     def __init__(self, folder, name, command, *words):
         self.folder, self.name, self.command = folder, name, command
-        self.words = [*words, "--device", "cpu"]  # a GPU saves only whole sweeps
+        # a GPU that moves atoms one by one saves only whole sweeps
+        self.words = [*words, "--device", "cpu"]
         self.whole = self.at("whole")
         need(self.run(self.whole), f"{name}, not stopped")
         ok(not os.path.exists(f"{self.whole}/sweep.h5"), f"{name}: sweep.h5 is left")
@@ -132,7 +133,7 @@ def check_killed(case):
     case.same(out, "killed")
 
 
-@claim("killed before sweep.h5 of the last sweep is removed: it is removed, and no other file")
+@claim("--resume removes the sweep.h5 of a finished sweep, as a killed run leaves it, and no other")
 def check_over(case):
     out, old = case.at("over"), case.at("over-sweep.h5")
     need(case.ask(out), f"{case.name}, inside a sweep", 75)
@@ -250,7 +251,7 @@ def check_gpu(case):
         return skip("there is no GPU")
     out = stopped(case, "gpu")
     need(case.run(out, "--resume", "--device", "cuda"), f"{case.name}, on a GPU")
-    case.same(out, "gone on with by a GPU")
+    case.same(out, "continued by a GPU")
 
 
 @claim("--max-seconds stops inside a sweep, and every run gets further")
@@ -323,7 +324,7 @@ def coded_cases(folder):
        "continues to the same bytes")
 def check_coded(case, ranks):
     out, seen, codes = case.at("steps"), [], []
-    for n in ranks:  # when sweep.h5 is first written, all steps are done and rows are coded
+    for n in ranks:  # sweep.h5 is first written when all steps are done, before rows are coded
         done = case.ask(out, "--resume", "--save-seconds", 10, ranks=n)
         codes.append(done.returncode)
         if codes[-1] != 75:

@@ -120,7 +120,7 @@ int sha256_abreast_has(void)
   return known;
 }
 
-/* end[2 BLOCK] <- the last bytes[count] of a leaf of `length` bytes, with the padding of SHA-256;
+/* end[2 BLOCK] <- the last bytes[count] of a text of `length` bytes, with the padding of SHA-256;
  * returns the number of blocks. */
 static size_t end_fill(unsigned char *end, const unsigned char *bytes, size_t count, size_t length)
 {
@@ -133,8 +133,8 @@ static size_t end_fill(unsigned char *end, const unsigned char *bytes, size_t co
   return blocks;
 }
 
-/* A leaf has a zero byte before the part, so its blocks begin one byte earlier than multiples of
- * BLOCK in the part. */
+/* A leaf is the hash of a zero byte and the part, so the hashed blocks begin one byte before
+ * multiples of BLOCK in the part. */
 void sha256_abreast(const unsigned char *const *parts, int count, size_t length,
                     unsigned char *const *leaves)
 {

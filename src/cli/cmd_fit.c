@@ -463,7 +463,7 @@ static void ending_set(const struct fit_job *j)
 {
   gidx k = j->task.k, p = j->rows.source.p;
   gidx bytes = 2 * k * p * (gidx)sizeof(float);
-  if (j->task.update == UPDATE_ATOMS) bytes += k * p * (gidx)sizeof(real); /* sweep.h5 */
+  if (!j->task.minibatch) bytes += k * p * (gidx)sizeof(real); /* sweep.h5 */
   int has_weights = j->task.update == UPDATE_CONJUGATE;
   if (j->task.minibatch) bytes += k * (has_weights ? 1 : k + p) * (gidx)sizeof(real);
   pace_ending_set(bytes, 0);

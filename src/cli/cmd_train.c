@@ -63,10 +63,9 @@ static const struct option_row model_rows[] = {
      .effect = OPTION_BITS},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms and the mean of this dictionary, such as one of `sagitta fit`; if it "
-     "has no mean, rows are not centred. Its encoder is taken too, if it is of the kind that is "
-     "trained (topk, or batchtopk with one threshold for all atoms and --selection batch), for "
-     "rows "
-     "without their mean and atoms of length 1; otherwise the encoder starts equal to the atoms",
+     "has no mean, rows are not centred. Its encoder is taken too, if it is topk, or with "
+     "--selection batch batchtopk with one threshold for all atoms, and if it was made for rows "
+     "less their mean and atoms of length 1; otherwise the encoder starts equal to the atoms",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms, the mean and the encoder of this dictionary, as --start does, but keep "

@@ -69,11 +69,11 @@ struct plan {
   gidx dictionary, state, supports, disk; /* disk: the most at one time */
 };
 
-/* A new file exists beside the file that it replaces, until it is complete.  With --update atoms
- * sweep.h5 is on disk, too. */
+/* A new file exists beside the file that it replaces, until it is complete.  Without
+ * minibatches sweep.h5 is on disk, too. */
 static gidx disk_bytes(const struct plan *p, const struct fit_forecast *f, gidx atoms)
 {
-  gidx sweep = f->update == UPDATE_ATOMS ? atoms * (gidx)sizeof(real) : 0;
+  gidx sweep = f->parts == 1 ? atoms * (gidx)sizeof(real) : 0;
   gidx again = imax(imax(p->dictionary, p->state) + sweep, p->supports);
   return p->dictionary + p->state + again;
 }

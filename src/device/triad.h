@@ -5,10 +5,10 @@
  *
  * Floor: device.
  *
- * Arrays are on the device's side (buffer.h); on a CPU device any memory will do.  Threads share
- * the outputs.  Each output of a product is one chain, and each output of a gradient is one chain
- * per chunk of rows.  Not collective.  ERR_INTERNAL: a dimension is not positive, or a stride is
- * too short; ERR_DEVICE without fused multiply-add; ERR_MEMORY. */
+ * Arrays are on the device's side (buffer.h); on a CPU device any memory will do, and the outputs
+ * are divided among the threads.  Each output of a product is one chain, and each output of a
+ * gradient is one chain per chunk of rows.  Not collective.  ERR_INTERNAL: a dimension is not
+ * positive, or a stride is too short; ERR_DEVICE without fused multiply-add; ERR_MEMORY. */
 #ifndef DEVICE_TRIAD_H
 #define DEVICE_TRIAD_H
 

@@ -9,9 +9,9 @@
 #include "model/dictionary.h"
 #include "model/rows.h"
 
-/* *terms, on every rank <- the hash terms of all rows of a source (model/identity.h), whose first
- * row is row `first` of the whole; each rank reads a share.  ERR_INPUT when a value is not finite.
- * Collective. */
+/* *terms, on every rank <- the sum of the hash terms of all rows of a source (model/identity.h),
+ * whose first row is row `first` of the whole; each rank reads a share.  ERR_INPUT when a value is
+ * not finite.  Collective. */
 int rows_content(struct comm *c, const struct row_source *rows, gidx first, uint64_t *terms);
 
 /* The same for atoms. */

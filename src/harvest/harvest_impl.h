@@ -40,8 +40,9 @@ int harvest_partition_alloc(struct harvest *h);
 void harvest_partition_free(struct harvest *h);
 /* The sequence that has a query. */
 gidx harvest_sequence(const struct capture_source *s, gidx query);
-/* *least .. *most - 1 <- the positions that queries first .. first + n - 1 see together; none if
- * *least >= *most.  The queries must be of one sequence; first is a number among all queries. */
+/* *least .. *most - 1 <- the smallest range with every position that at least one of queries first
+ * .. first + n - 1 sees; none if *least >= *most.  The queries must be of one sequence; first is a
+ * number among all queries. */
 void harvest_seen(const struct capture_source *s, gidx sequence, gidx first, gidx n, gidx *least,
                   gidx *most);
 /* from, end <- the positions that each of queries first .. first + n - 1 sees. */

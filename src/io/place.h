@@ -6,7 +6,7 @@
  *
  * A file's place is its folder, with symbolic links resolved, and its name there.  A run claims
  * every file that it is going to write.  For each result and for run.log it also holds a lock on
- * `.NAME.lock` in the same folder until it ends. */
+ * `.NAME.lock` in the same folder until it ends; a file system without locks is warned of. */
 #ifndef IO_PLACE_H
 #define IO_PLACE_H
 
@@ -21,11 +21,11 @@ struct output_path {
   char page[4096];                          /* run.json */
   char shown[4096];                         /* `file` as the user wrote it, for messages */
 };
-/* Find the names, create the folder if it is missing, and claim all six.  name: the file name of
- * the result in a folder, such as "supports.h5".  Results of one run may share all except the
- * first.  ERR_USAGE: `output` is NULL, or has no valid name.  ERR_CREATE: the result exists and
- * force is 0, another run is writing here, another output of this run has the name, or the folder
- * cannot be made or written to. */
+/* Find the names, create the folder if it is missing, and claim all paths but `shown`.  name: the
+ * file name of the result in a folder, such as "supports.h5".  Results of one run may share all
+ * except the first.  ERR_USAGE: `output` is NULL, or has no valid name.  ERR_CREATE: the result
+ * exists and force is 0, another run is writing here, another output of this run has the name, or
+ * the folder cannot be made or written to. */
 int output_path(struct output_path *place, const char *output, const char *name, int force);
 /* ERR_USAGE: `output` is NULL.  output_path() checks this too; a command may call this earlier,
  * before it reads any input. */

@@ -51,17 +51,17 @@ struct support_pass {
   const struct support_block *given; /* rows in memory; NULL: everything is read from the file */
   const float *given_data;           /* their values of /supports/data */
   struct h5_array indptr, indices, data, score, codes;
-  int has_data, has_score;  /* the arrays exist, and data has a float type */
-  int has_codes;            /* /supports/codes is there */
-  int is_solved;            /* the file says that codes were solved */
-  int is_nonnegative;       /* the file says that codes, or without codes scores, are at least 0 */
-  gidx k, top_s, rounds, d; /* top_s -1: rows may have any length */
-  const char *encoder;      /* its name: rows may have fewer than top_s entries; NULL: none */
-  int ascends;              /* the atoms of a row are in ascending order */
-  struct entry_rules rules; /* for rows of Sagitta's files; begins NULL: there are none */
-  gidx *offsets, *offsets_before;  /* [ROWS + 1] of the current block, and of the previous one */
-  gidx piece;                      /* capacity of the next arrays, in entries */
-  idx *atoms;                      /* [piece] */
+  int has_data, has_score;        /* the arrays exist, and data has a float type */
+  int has_codes;                  /* /supports/codes is there */
+  int is_solved;                  /* the file says that codes were solved */
+  int is_nonnegative;             /* the file says that no value and no score is negative */
+  gidx k, top_s, rounds, d;       /* top_s -1: rows may have any length */
+  const char *encoder;            /* its name: rows may have fewer than top_s entries; NULL: none */
+  int ascends;                    /* the atoms of a row are in ascending order */
+  struct entry_rules rules;       /* for rows of Sagitta's files; begins NULL: there are none */
+  gidx *offsets, *offsets_before; /* [ROWS + 1] of the current block, and of the previous one */
+  gidx piece;                     /* capacity of the next arrays, in entries */
+  idx *atoms;                     /* [piece] */
   float *values, *scores, *blocks; /* [piece], blocks [piece][d] */
   struct support_arrays {          /* the same arrays of the previous piece */
     idx *atoms;
@@ -98,8 +98,9 @@ static int order_check(const struct support_pass *s, struct support_part *part, 
   part->atom_before = atom;
   part->score_before = score;
   if (!s->v->is_ours || !s->has_score || j == 0) return OK;
-  CHECK(!s->ascends || atom_before < atom, ERR_INPUT, "row %lld: atom %d is behind atom %d" ANEW,
-        (long long)row, atom, atom_before);
+  CHECK(!s->ascends || atom_before < atom, ERR_INPUT,
+        "row %lld: atom %d is behind atom %d, but atoms ascend" ANEW, (long long)row, atom,
+        atom_before);
   if (s->ascends) return OK;
   if (a > b || (a == b && (s->d > 1 || atom_before < atom))) return OK;
   CHECK(round_begins(s, j), ERR_INPUT,
@@ -367,9 +368,9 @@ static int piece_check(struct support_pass *s)
   return rows_give(s, row_of(s, s->first + s->count - 1) + 1);
 }
 
-/* Exchange the two arrays of offsets, because tasks about the previous piece still need its
- * offsets.  If the current block has no entries, that piece is of an earlier block, and nothing is
- * exchanged. */
+/* Called before the offsets of the next block are read: exchange the two arrays, because tasks
+ * about the previous piece still need the offsets of its block.  If the block just checked has no
+ * entries, that piece is of an earlier block, and nothing is exchanged. */
 static void offsets_swap(struct support_pass *s)
 {
   gidx *offsets = s->offsets_before;
@@ -461,7 +462,7 @@ static int attributes_check(struct support_pass *s, struct dimensions *dims)
   s->ascends = s->encoder && s->encoder != encoder_names[ENCODER_TOPK];
   TRY(h5_exists(f, "/supports/codes", &s->has_codes));
   CHECK(!s->v->is_ours || s->has_codes == (s->is_solved && s->d > 1), ERR_INPUT,
-        "'/supports/codes' is %s, frames are of %lld and codes were %ssolved" ANEW,
+        "'/supports/codes' is %s, atoms have %lld vectors and codes were %ssolved" ANEW,
         s->has_codes ? "there" : "missing", (long long)s->d, s->is_solved ? "" : "not ");
   if (s->has_codes && s->v->is_ours) TRY(dimension_bind(dims, "d", s->d, "/ @frame"));
   return OK;
@@ -527,8 +528,8 @@ static int arrays_open(struct support_pass *s, const struct dimensions *dims)
   s->counts.nnz = dimension_value(dims, "nnz");
   s->k = dimension_value(dims, "K");
   TRY(supports_shape_check(f, (gidx[2]){s->counts.n, s->k}, s->counts.nnz));
-  CHECK(s->d >= 1 && s->d <= MAX_FRAME, ERR_INPUT, "'/supports' has codes of %lld" ANEW,
-        (long long)s->d);
+  CHECK(s->d >= 1 && s->d <= MAX_FRAME, ERR_INPUT,
+        "'/supports' has %lld numbers per code, not 1 to %d" ANEW, (long long)s->d, MAX_FRAME);
   s->counts.k = (idx)s->k;
   return parts_open(s);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * First come the requests: a signal, the time or a file may ask a job to stop; the time asks it to
- * save.  Then comes publishing, by one worker thread that is started at the first checkpoint. */
+ * save.  Then comes publishing; with writes_beside a thread of rank 0 does it, which is started at
+ * the first checkpoint. */
 #include "job/checkpoint.h"
 
 #include <math.h>
@@ -42,9 +43,10 @@ uint64_t job_stop_asked(struct job *job)
   return wish_asked(job);
 }
 
-enum { MAX_TYPED = 400 }; /* the longest name of a deck in the log, in bytes */
+enum { MAX_TYPED = 400 }; /* the longest path of used.in in the log, in bytes */
 
-/* text[capacity] <- how to continue the job; "" if the deck's name is long or needs quotes. */
+/* text[capacity] <- how to continue the job with its used.in; "" if this path is long or needs
+ * quotes. */
 static void command_again(const struct run *run, char *text, size_t capacity)
 {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

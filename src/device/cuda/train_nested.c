@@ -9,8 +9,9 @@
 #include "model/triad.h"
 #include "types.h"
 
-_Static_assert((int)NESTED_MOST_BLOCKS == (int)NESTED_MOST, "the kernel has as many blocks");
-_Static_assert((int)SUMS_ROWS == (int)TRIAD_CHUNK, "a chunk is a part of the result");
+_Static_assert((int)NESTED_MOST_BLOCKS == (int)NESTED_MOST,
+               "nested_starts has room for the ends of as many blocks of atoms");
+_Static_assert((int)SUMS_ROWS == (int)TRIAD_CHUNK, "the rows of a chunk decide the bits");
 
 /* Launch a kernel with one thread per item, up to a limit. */
 static int items_launch(struct device *dev, enum kernel_name name, gidx items, void *arguments)
