@@ -353,11 +353,10 @@ int refit_job_resume(struct refit_job *j)
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
   TRY(refit_held_out_evaluate(j));
   if (j->run->stopped) return OK;
-  CHECK(
-      hash == held, ERR_INPUT,
-      "'%s' was judged by other held-out rows: held_out_hash %016llx, not %016llx; resume with the "
-      "same '--holdout'",
-      j->files.job.place.shown, (unsigned long long)held, (unsigned long long)hash);
+  CHECK(hash == held, ERR_INPUT,
+        "'%s' was judged by other held-out rows: held_out_hash %016llx, not %016llx; resume with "
+        "the same '--holdout'",
+        j->files.job.place.shown, (unsigned long long)held, (unsigned long long)hash);
   if (j->files.previous.is_pair)
     return refit_state_evaluate(j, j->files.job.more[REFIT_SUPPORTS].shown,
                                 j->files.previous.supports.explained_variance, &is);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * First come the requests: a signal, the time or a file may ask a job to stop; the time asks it to
- * save.  Then comes publishing; with writes_beside a thread of rank 0 does it, which is started at
- * the first checkpoint. */
+ * save.  Then comes publishing; a thread of rank 0 may do it (writes_beside). */
 #include "job/checkpoint.h"
 
 #include <math.h>
@@ -45,8 +44,7 @@ uint64_t job_stop_asked(struct job *job)
 
 enum { MAX_TYPED = 400 }; /* the longest path of used.in in the log, in bytes */
 
-/* text[capacity] <- how to continue the job with its used.in; "" if this path is long or needs
- * quotes. */
+/* text[capacity] <- how to continue the job; "" if the path of used.in is long or needs quotes. */
 static void command_again(const struct run *run, char *text, size_t capacity)
 {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
