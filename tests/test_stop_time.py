@@ -88,14 +88,18 @@ def inputs_make(folder):
 
 
 def stop(folder, name, job):
-    """Stop a job once, and check the time.  False if three jobs ended before they were asked."""
+    """Stop a job once, and check the time.  False if three jobs ended before they were asked.
+    Beside other tests a job may get less of the machine than when it said the time: unless
+    STOPS is set, a stop that is late is tried again."""
     words, ranks, latest = job
-    for _ in range(3):
+    for left in (2, 1, 0):
         said, took, code, text, late = stopped(folder, words, ranks, random.uniform(1, latest))
         if code == 0:
             continue
         told = f"{name}: {took:.1f} s of {said}, said after {late:.1f} s, exit {code}"
         print(f"# {told}", flush=True)
+        if left and not STOPS and code == 75 and said is not None and took > said:
+            continue
         ok(code == 75 and said is not None and took <= said, f"{told} {text[-500:]}")
         return True
     return False
