@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow: solves arrow systems (N.7 to N.13) whose rows fit in shared memory, and reads each once.
  *
- * grid    enough for all systems: arrow_threads(team) / team per block, or one per cluster
+ * grid    enough blocks for all systems: a block has arrow_threads(team) / team systems, or a
+ *         cluster has one
  * block   arrow_threads(team)
  * cluster 1; or, if a team is a block, 2, 4 or 8 (9.0): each block has every 2nd, 4th or 8th lane
  * shared  arrow_shared_bytes(layout, team): rows, their pivots, sums, the border
@@ -11,8 +12,9 @@
  *    arrow_resident(), rows per thread whose factors are in registers, or 0; ARROW_ALONE:
  *    arrow_is_alone()
  *
- * Each block of a cluster makes a share of S for all blocks, and each solves the border.
- * The steps of a system that is not ok are invalid.  The CPU then solves the system. */
+ * Each block of a cluster makes some entries of S, and writes them to all blocks.  Then each block
+ * solves the border for itself.  The steps of a system that is not ok are invalid.  The CPU then
+ * solves the system. */
 #define ARROW_TILE arrow_tile(ARROW_D, ARROW_K, ARROW_TEAM)
 #define SUM_LANES ARROW_LANES
 #include "arrow_border.h"
@@ -164,7 +166,8 @@ static __device__ inline void warps_fold(const struct view *v, int warps, const 
   }
 }
 
-/* Make S from the sums of `blocks` blocks; each block makes a share of the entries for all. */
+/* Make S from the sums of `blocks` blocks; each block makes some of the entries, and writes them to
+ * all blocks. */
 static __device__ inline void blocks_fold(const struct view *v, const int blocks, const double *c)
 {
   const int each = (ENTRIES + blocks * TEAM - 1) / (blocks * TEAM);

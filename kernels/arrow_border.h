@@ -19,13 +19,13 @@ enum { BORDER_INPUTS = BORDER * BORDER + BORDER };
 
 /* The arrays in arrow_border_reals(). */
 struct border {
-  double *s, *c; /* S; C and g_b if these are in shared memory, later the [k] of border_back() */
+  double *s, *c; /* S; C and g_b, if in shared memory; later inverses, see border_back() */
   double *step;
   double *found; /* [blocks][2]: the determinant pair of each block of a cluster */
 };
 
-/* The arrays begin at `at`, a multiple of 16 bytes.  If sums > 0, they overwrite that many reals of
- * sums there. */
+/* The arrays begin at `at`, a multiple of 16 bytes.  If sums > 0, that many reals of sums of warps
+ * begin at `at`, too; the arrays overwrite them. */
 static __device__ inline struct border border_at(double *at, int sums)
 {
   struct border b;
@@ -204,8 +204,8 @@ static __device__ inline void columns_read(double *x, const struct border *b, st
   for (int q = 0; q < count; q++) x[q] = next[q];
 }
 
-/* Factor the columns in place by plain operations, and leave their pivots in the space of the
- * steps.  Not inlined, since it is rarely called. */
+/* Factor the columns in place by plain operations.  pivots[j] <- the pivot of column j.  Not
+ * inlined, since it is rarely called. */
 static __device__ __noinline__ void columns_divide(double *s, double *pivots, int first, int count)
 {
   int row = border_row(), in_use = threadIdx.x % WARP < (BORDER ? BORDER : 1);
@@ -263,9 +263,9 @@ static __device__ inline void square_take(const struct border *b, struct columns
 
 /* Factor `count` columns.  Every lane factors the square, so that no root waits for another lane.
  * At the same time it factors a row of its own: x are its numbers of the previous square on entry,
- * and of this square on return.  The estimate of a root needs only the upper half of its pivot.  It
- * is made early, from a pivot that is computed with an unrounded quotient: its upper half is nearly
- * always the same.  *pair is multiplied by the pivots.  Returns whether they are good. */
+ * and of this square on return.  The estimate of a root needs only the upper half of its pivot.  So
+ * it is made early, from an approximate pivot, whose upper half is nearly always that of the pivot.
+ * *pair is multiplied by the pivots.  Returns whether they are good. */
 static __device__ inline int columns_factor(const struct border *b, struct columns c, int count,
                                             double *x, struct pair *pair)
 {

@@ -3,7 +3,7 @@
  * pack them.
  *
  * grid    at most ARROW_BUS_BLOCKS: enough to keep the bus busy, and few enough to leave room for
- *         blocks that solve.  Blocks share the pieces (bus_copy.h)
+ *         blocks that solve.  Blocks take the pieces in turn (bus_copy.h)
  * block   ARROW_BUS_THREADS
  * shared  none */
 #include "arrow_types.h"

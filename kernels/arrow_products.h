@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sums T and w over rows (N.9, N.12) by tensor instructions that are chains of fma.  A warp has
- * some of the block's lanes (of N.12).  It takes two or four lanes at a time, and adds them by the
- * tree of (N.12) as it goes.
+ * some of the block's lanes (of N.12).  It takes one, two or four of them at a time, and adds their
+ * sums by the tree of (N.12) as it goes.
  *
  * The triangle (arrow_types.h) is covered by products of 16 rows x 8 columns, whose operands are
  * columns of the extended Y.  u is a row of the triangle.  If k is a multiple of 16, u is a column
@@ -213,8 +213,8 @@ static __device__ inline void four_add(double sum[4][TOGETHER][4], int pass, con
   products_plus(sum[0], sum[2]);
 }
 
-/* A pass over the four or eight lanes of a warp, four at a time, so that one lane works while
- * others wait.  In this order the tree keeps only one sum. */
+/* A pass over the four or eight lanes of a warp, four at a time, so that the chain of one lane
+ * continues while those of others wait.  In this order only one sum has to be kept for the tree. */
 static __device__ inline void fours_add(double *to, int pass, const struct rows *r, int n, int part,
                                         int number)
 {
@@ -244,9 +244,10 @@ static __device__ inline void sixteen_add(double *to, int pass, const struct row
   group_write(to, pass, sum[0], number);
 }
 
-/* to[..][ENTRIES] <- the sums of the block's lanes, which are every parts-th lane of the system
- * from `part` on.  If there is a single set of sums, they are written to their places in S.
- * Returns the number of sets.  The remaining levels of the tree are left to tree_of(). */
+/* to[..][ENTRIES] <- sets of sums over the block's lanes.  If a system has several blocks, these
+ * are lanes `part`, part + blocks and so on.  If there is a single set of sums, they are written to
+ * their places in S.  Returns the number of sets.  The remaining levels of the tree are left to
+ * tree_of(). */
 static __device__ inline int products_add(double *to, const struct rows *r, int n, int part)
 {
   int warp = threadIdx.x / WARP, lanes = 1 << r->shift;

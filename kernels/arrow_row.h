@@ -305,7 +305,8 @@ static __device__ __noinline__ void forward_divide(double *x, const double *l, i
     }
 }
 
-/* Columns first .. first + count - 1 of rows <- L^-1 of each.  usual: the factors are usual. */
+/* In each row, columns first .. first + count - 1 <- L^-1 times these columns.  usual: 1 if all
+ * factors are usual (root.h). */
 static __device__ inline void columns_forward(double *const *row, double *const *at, int rows,
                                               int first, int count, const struct row_factor *f,
                                               int usual)
@@ -338,8 +339,8 @@ static __device__ inline void columns_forward(double *const *row, double *const 
   }
 }
 
-/* Whiten rows: B, g <- Y, u; H of row r, at at[r], <- L; pivots[r] <- its pivots, unless `pivots`
- * is NULL.  The second row may be the first one again.  Returns whether a pivot is bad. */
+/* Whiten rows: B, g <- Y, u; H of row r, at at[r], <- L; pivots[r] <- the pivots of row r, unless
+ * `pivots` is NULL.  Two rows may be the same one.  Returns whether a pivot is bad. */
 static __device__ inline int rows_whiten(double *const *row, double *const *at,
                                          double *const *pivots, int rows, double ridge)
 {
@@ -408,8 +409,8 @@ static __device__ __noinline__ int row_back(const double *row, const double *l,
   return finite;
 }
 
-/* out[r][FRAME] <- the steps of whitened rows; the factor of row r is at at[r].  The second row may
- * be the first one again.  Returns whether all are finite. */
+/* out[r][FRAME] <- the steps of whitened rows; the factor of row r is at at[r].  Two rows may be
+ * the same one.  Returns whether all are finite. */
 static __device__ inline int rows_step(double *const *row, double *const *at, int rows,
                                        const double *border, double *const *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow_step: the steps of the rows of long systems (N.11), after arrow_border.cu.
  *
- * grid    units, each of arrow_step_rows(d, k) rows of a system; the last ones first, since the
+ * grid    units, each of arrow_step_rows(d, k) rows of a system; the last units first, since the
  *         rows that arrow_sum.cu read last may be in the cache
  * block   ARROW_BLOCK, one thread per row
  * shared  arrow_step_bytes(d, k): the rows, the step of the border

@@ -2,8 +2,8 @@
  * Sums T and w over rows (N.9, N.12).  A thread has one lane (of N.12) and one tile of the
  * triangle.
  *
- * The including file defines ARROW_TILE, columns of a tile, and SUM_LANES, the lanes of the rows in
- * shared memory.  Neighbouring threads of a warp have neighbouring lanes. */
+ * The including file defines ARROW_TILE, columns of a tile, and SUM_LANES, the number of lanes
+ * whose rows are in shared memory.  Neighbouring threads of a warp have neighbouring lanes. */
 #ifndef ARROW_SUMS_H
 #define ARROW_SUMS_H
 
@@ -85,8 +85,8 @@ static __device__ inline int tile_fold(double sum[SUMS])
   return again ? -1 : first;
 }
 
-/* Row i and column j of the triangle for sum number v of a tile; returns 0 if it belongs
- * nowhere. */
+/* Row i and column j of the triangle for sum number v of a tile; returns 0 if the triangle has no
+ * such entry. */
 static __device__ inline int tile_position(struct tile t, int v, int *i, int *j)
 {
   *i = t.i + v / TILE;

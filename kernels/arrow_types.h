@@ -6,9 +6,9 @@
  *
  * A system of d, k and n is one contiguous array: B [n][d k], H [n][d d], g [n][d], C [k][k], g_b
  * [k].  Its steps are another: rows [n][d], border [k].  A system begins at a cache line.  B comes
- * first, because its rows are the widest and so touch few lines.  arrow_fetch.cu copies a system
- * there from page-locked arrays of the host, and arrow_return.cu copies its steps to such arrays.
- * Without page-locked arrays, launchers copy systems and steps in this form.
+ * first, because its rows are the widest and so touch few lines.  arrow_fetch.cu copies a system to
+ * this form from page-locked arrays of the host, and arrow_return.cu copies its steps to such
+ * arrays.  Without page-locked arrays, launchers copy systems and steps in this form.
  *
  * In shared memory a row is
  *     Y [k][d], u [d], L packed by columns
@@ -87,8 +87,8 @@ HOST_DEVICE int arrow_row_reals(int d, int k, int held)
   return d % 2 ? reals | 1 : reals + (reals % 4 ? 0 : 2);
 }
 
-/* Are the strides of arrow.cu constants?  One block must have the system.  For other teams and for
- * larger borders this is not faster. */
+/* Are the strides of arrow.cu constants?  They can be if one block has a whole system.  For teams
+ * other than ARROW_BLOCK and for larger borders this is not faster. */
 HOST_DEVICE int arrow_is_alone(int k, int team, int mma, int blocks)
 {
   return mma && team == ARROW_BLOCK && blocks == 1 && k <= 16;
@@ -122,7 +122,8 @@ HOST_DEVICE int arrow_columns_reals(int k)
 }
 
 /* Columns of a tile of the triangle, by team (threads of a system) for arrow.cu.  For arrow_sum.cu
- * (team 0) as many as registers allow, but fewer for small k, so that most threads have work. */
+ * (team 0) a tile has as many columns as registers allow, but fewer for small k, so that most
+ * threads have work. */
 HOST_DEVICE int arrow_tile(int d, int k, int team)
 {
   if (team == 0) return k <= 10 ? 2 : d > 4 ? 6 : 7;
@@ -130,7 +131,8 @@ HOST_DEVICE int arrow_tile(int d, int k, int team)
   return k <= 10 ? (k + 2) / 2 : 6;
 }
 
-/* Tiles of a triangle of k + 1 columns; without the last one if it has only u'u. */
+/* The number of tiles of a triangle of k + 1 columns.  The last tile is left out if it has only
+ * u'u. */
 HOST_DEVICE int arrow_tiles(int k, int tile)
 {
   int side = (k + tile) / tile;
@@ -220,8 +222,9 @@ HOST_DEVICE int arrow_rows_of(int n, int part, int shift)
 }
 
 /* halved: every warp makes all products of its lanes, and the upper half of the warps adds its sums
- * to those of the lower half, so that sums take less room.  split: warps that share the products of
- * a lane.  lane_warps: groups of warps with different lanes. */
+ * to those of the lower half, so that sums take less room.  split: the number of warps among which
+ * the products of a lane are divided.  lane_warps: the number of groups of warps with different
+ * lanes. */
 HOST_DEVICE int arrow_is_halved(int k, int held, int alone)
 {
   return held && alone && k > ARROW_FEW;
@@ -262,7 +265,7 @@ HOST_DEVICE struct arrow_layout arrow_layout_of(int d, int k, int team, int mma,
   while (blocks >> (5 - l.shift) > 1) l.shift--;
   l.pad = products ? arrow_pad(d, k, held, 1 << l.shift) : 0;
   int rows = arrow_rows_of(n, 0, l.shift), pivots = rows * arrow_pivots(d, k, alone);
-  /* Sums read past the last row: products less than 16 reals, which pivots may cover. */
+  /* Sums read past the last row.  Products read less than 16 reals there, which may be pivots. */
   int beyond = !products ? arrow_tile(d, k, team) * d : pivots < 16 ? 16 - pivots : 0;
   l.pivots = rows * arrow_row_reals(d, k, held) + (rounds > 1 ? rounds - 1 : 0) * l.pad + beyond;
   l.sums = (l.pivots + pivots + 1) / 2 * 2;
@@ -275,8 +278,8 @@ HOST_DEVICE int arrow_shared_bytes(const struct arrow_layout *layout, int team)
   return 8 * (arrow_threads(team) / team) * layout->reals;
 }
 
-/* Lanes of a segment that a block of arrow_sum.cu sums: every arrow_parts()-th one.  With products
- * a warp has one lane. */
+/* The number of lanes of a segment that a block of arrow_sum.cu sums: it has every arrow_parts()-th
+ * lane.  With products a warp has one lane. */
 HOST_DEVICE int arrow_part_lanes(int k, int mma)
 {
   return mma || k <= 10 ? 4 : 8;

@@ -6,8 +6,8 @@
  *
  * A head of k is shared by `group` heads of q.  Its rows are the pairs of a query and one of these
  * heads: row r is query r / group and head r mod group.  A task is a tile of rows and one shard of
- * positions.  Its result is a *part*: partial sums of its rows.  The last task of a tile to end
- * joins the parts of its rows. */
+ * positions.  Its result is one *part* for each of its rows: the row's sums over the shard.  The
+ * last task of a tile to end joins the parts of its rows. */
 #ifndef ATTENTION_TYPES_H
 #define ATTENTION_TYPES_H
 

@@ -59,7 +59,7 @@ static __device__ inline void cell_read4(const void *cells, long long at, int th
   }
 }
 
-/* The weight of the position in a cell. */
+/* The weight of the position whose key is in a cell. */
 static __device__ inline double weight_find(const struct attribution_args *a,
                                             const struct shared *s, long long cell, int kv_head,
                                             float m, double l)

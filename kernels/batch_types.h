@@ -8,7 +8,7 @@
 #define BATCH_TYPES_H
 
 enum {
-  BATCH_THREADS = 256, /* one warp per row */
+  BATCH_THREADS = 256, /* threads of a block in most of these kernels */
   BATCH_BLOCKS = 1 << 10,
   BATCH_MOST_BINS = 1 << 11, /* BATCH_BINS of model/batch_cut.h */
   BATCH_SCAN_THREADS = 1024,
@@ -30,8 +30,8 @@ struct batch_count_args {
   unsigned long long *counts; /* [BATCH_MOST_BINS], zeroed first */
 };
 
-/* The entries of rows are the scores whose key is above `key`, and the first `ties` scores whose
- * key equals it. */
+/* The entries of rows are the scores whose key is above `key`, and the first `ties` scores of the
+ * batch whose key equals it. */
 struct batch_cut_args {
   const float *scores; /* as in batch_count_args */
   long long n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copies between the device and page-locked arrays of the host.  The numbers of all systems of a
- * launch are divided into equal pieces, which blocks share.  A piece may begin or end inside a
- * system. */
+ * launch are divided into equal pieces, which blocks take in turn.  A piece may begin or end inside
+ * a system. */
 #ifndef BUS_COPY_H
 #define BUS_COPY_H
 
@@ -26,8 +26,8 @@ static __device__ inline void bus_copy(long long first, long long end, From from
   }
 }
 
-/* The last system whose numbers begin at or before `at`.  Those of system i begin at place(i),
- * which ascends from 0. */
+/* The last system whose numbers begin at or before `at`.  The numbers of system i begin at
+ * place(i), which ascends from 0. */
 template <class Place>
 static __device__ inline int system_find(int count, long long at, Place place)
 {

@@ -11,8 +11,8 @@
  *
  * A row with one chunk of vectors is done completely here; for other rows gram.cu runs first.  A
  * state holds the factor of the vectors so far.  A later call can append to it if this call has
- * keep = 1.  If m_old = 0, states need not be initialised.  If ONE, m_old = 0 and keep = 0, no
- * states are needed. */
+ * keep = 1.  If m_old = 0, states need not be initialised.  No states are needed with ONE, m_old =
+ * 0 and keep = 0 together. */
 #define NONNEGATIVE 0
 #include "codes_factor.h"
 #include "codes_gram.h"

@@ -24,7 +24,7 @@ struct solving {
   int test, solve; /* test: decide which vectors are kept; solve: compute y too */
   /* NONNEGATIVE: */
   const unsigned *set; /* shared: the vectors that take part, one bit each */
-  double rho;          /* ONE: added to the diagonal */
+  double rho;          /* added to the diagonal */
 };
 
 /* NONNEGATIVE: does vector v take part? */
@@ -234,8 +234,8 @@ static __device__ inline void factor(const struct solving *w)
   }
 }
 
-/* Subtract the terms of the codes of a later chunk from the sums of a chunk, in descending
- * order. */
+/* Subtract the terms of the codes of a later chunk from the sums of a chunk, in descending order of
+ * vectors. */
 static __device__ inline void codes_subtract(const struct solving *w, int later, int chunk)
 {
   const double *column = tile_of(w->r.factor, later, chunk) + threadIdx.x * WARP;

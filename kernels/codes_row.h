@@ -20,7 +20,7 @@ struct codes_row {
   const float *atoms;    /* of codes_args */
   int p, old, count;     /* columns; vectors that are already solved; all vectors */
   int chunks;            /* of all vectors */
-  double *factor, *rank; /* panels; rank: those without rho; if rho is 0, `factor` */
+  double *factor, *rank; /* panels; rank: without rho; the same as factor if rho is 0 */
   double *norms;         /* [count] squared norms of new vectors; ONE: only if NONNEGATIVE */
   double *solved;        /* [count] x . vector, then y, then the codes */
   int *place;            /* [count] shared: index of each vector in atoms */
@@ -71,7 +71,8 @@ static __device__ inline long long again(long long row)
   return row;
 }
 
-/* The lane; recomputed in the form that has hardly enough registers. */
+/* The lane.  Nonnegative codes in one chunk have hardly enough registers, so they compute it
+ * again. */
 static __device__ inline int lane_own(void)
 {
   return NONNEGATIVE && ONE ? (int)again(threadIdx.x) : (int)threadIdx.x;

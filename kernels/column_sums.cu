@@ -3,8 +3,8 @@
  * grid    (blocks of columns, sum blocks that have some of the rows)
  * block   COLUMN_THREADS threads, one column each
  * shared  none
- * sums    a chain over the rows of a sum block, ascending, from 0; for the block in progress, from
- *         `from`.  Multiply, then add, in f64 */
+ * sums    a chain over the rows of a sum block, ascending, from 0; for the sum block in progress,
+ *         from `from`.  Multiply, then add, in f64 */
 #include "types.h"
 
 struct chain {

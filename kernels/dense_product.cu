@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * dense_product: chains of products of two matrices (N.19), tile by tile.
  *
- * grid    product_tiles(): one tile of ROWS x COLUMNS per block.  Tiles are numbered down
- *         a column of PRODUCT_GROUP tiles, then down the next column, so that blocks that run at
- *         the same time share operands in the second-level cache
+ * grid    product_tiles(): one tile of ROWS x COLUMNS per block.  Tiles are numbered down a column
+ *         of PRODUCT_GROUP tiles, then down the next column, so that blocks that run at the same
+ *         time find the same operands in the second-level cache
  * block   PRODUCT_WARPS warps, with 32 columns each
  * shared  product_shared_bytes(): stages
  * sums    a chain of fma for each entry, ascending depths, from the entry itself

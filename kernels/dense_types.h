@@ -53,8 +53,8 @@ struct product_form {
   int stages;         /* STAGES */
 };
 
-/* narrow: 1, tiles with half the columns; 2, also with half the rows.  large: a block has shared
- * memory for more stages. */
+/* narrow: 1: tiles have half the columns; 2: they have half the rows, too.  large: a block has
+ * shared memory for more stages. */
 HOST_DEVICE struct product_form product_form_of(int deep_a, int deep_b, int narrow, int large)
 {
   int rows = narrow > 1 ? PRODUCT_ROWS / 2 : PRODUCT_ROWS;

@@ -5,7 +5,8 @@
  * grid    blocks of route_args, as in route
  * block   route_threads(BULK), as in route
  * shared  struct shared
- * sums    as in route; then the bias is added and the norm multiplied, with one rounding each
+ * sums    as in route; then the bias is added, and the result is multiplied by the norm (`scale`),
+ *         with one rounding each
  *
  * -D BULK, ATOMS_THREAD, COLUMNS, STAGES, FRAMES (0) as in route.cu
  *

@@ -29,7 +29,7 @@ HOST_DEVICE struct route_form route_form_of(int bulk, int d, int top_k)
 {
   struct route_form f = {bulk, d > 1, 64, 8, bulk ? 32 : 16, 2};
   while (f.capacity < 2 * top_k) f.capacity *= 2;
-  /* Long lists together with gates leave too few registers for 16. */
+  /* Frames with long lists leave too few registers for 16 atoms per thread. */
   if (bulk && !(f.frames && f.capacity > 256)) f.atoms_thread = 16;
   return f;
 }
@@ -66,7 +66,8 @@ HOST_DEVICE int route_block_of(long long pair, long long pairs, int blocks)
   return (int)(((pair + 1) * blocks - 1) / pairs);
 }
 
-/* The number of blocks, and so of lists ("parts"), that share a row tile. */
+/* The number of blocks that have pairs of a row tile, and so of lists ("parts") of each of its
+ * rows. */
 HOST_DEVICE int route_parts_of(int row_tile, int row_tiles, int atom_tiles, int blocks)
 {
   long long pairs = (long long)row_tiles * atom_tiles, first = (long long)row_tile * atom_tiles;
@@ -150,8 +151,8 @@ HOST_DEVICE int codes_shared_bytes(int max_vectors, double rho)
   return codes_vectors_bytes(chunks) + (chunks == 1 && tiles < slices ? slices : tiles);
 }
 
-/* Dynamic shared memory of nonnegative: for each vector the same, four more reals and three more
- * bits; then a tile.  For a single chunk, slices share the memory of the tile. */
+/* Dynamic shared memory of nonnegative: for each vector what codes has, and four more reals and
+ * three more bits; then a tile.  For a single chunk, slices share the memory of the tile. */
 HOST_DEVICE int nonnegative_vectors_bytes(int chunks)
 {
   return codes_vectors_bytes(chunks) + (chunks * (WARP * 4 * 8 + 3 * 4) + 15) / 16 * 16;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * gather: copies the items whose indices are in `names`, one after another.  All have one size.
+ * gather: copies the items whose indices are in `names`, one after another.  All items have the
+ * same size.
  *
  * grid    any number of blocks; block b has items b, b + blocks and so on
- * block   any number of threads, which share the words of an item
+ * block   any number of threads, which divide the words of an item
  * shared  none */
 #include "types.h"
 

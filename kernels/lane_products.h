@@ -32,8 +32,8 @@ HOST_DEVICE int lanes_padded(int sums)
 }
 
 /* Sum each of COUNT numbers over all lanes; COUNT is a power of two.  At each level a lane that has
- * several sums passes half of them on, and takes over the other half from its partner.  In the end
- * acc[0] is the sum whose number is returned; 32 / COUNT lanes have it. */
+ * several sums gives half of them to its partner, and adds the partner's numbers to the other half.
+ * In the end acc[0] is the sum whose number is returned; 32 / COUNT lanes have it. */
 template <int COUNT> static __device__ inline int lanes_totals(double *acc)
 {
   static_assert(COUNT <= WARP && (COUNT & (COUNT - 1)) == 0, "a lane is left with one sum");

@@ -3,10 +3,10 @@
  * full list is pruned (N.2).
  *
  * -D CAPACITY  entries that a list can hold: a multiple of 32, at least 2 top_k.
- * The including file defines FRESH, the candidates that a lane brings to one call.
+ * The including file defines FRESH, the number of candidates that a lane brings to one call.
  * A key is the bit pattern of a magnitude (warp.h); -1 means that there is no candidate.
  * Pruning keeps the best top_k entries and some more.  Any threshold that at least top_k entries
- * reach is valid, and a rough one takes fewer steps. */
+ * reach is valid, and a rough one is found in fewer steps. */
 #ifndef LISTS_H
 #define LISTS_H
 
@@ -31,7 +31,8 @@ static __device__ inline int ties_to(const int *key, const int *atom, int count,
   return n;
 }
 
-/* A bound: the list keeps keys above `bits`, and keys equal to `bits` with atoms up to `last`. */
+/* A bound: the list keeps entries whose key is above `bits`, and those whose key equals `bits` and
+ * whose atom is at most `last`. */
 struct bound {
   int bits, last;
 };

@@ -2,7 +2,7 @@
  * merge: joins the lists of a row from all blocks that had some of its tiles, and replaces slots by
  * atoms.  The result is in the order of (N.2).
  *
- * grid    ceil(n / MERGE_WARPS) of MERGE_WARPS warps; one warp per row
+ * grid    ceil(n / MERGE_WARPS) blocks of MERGE_WARPS warps; one warp per row
  * shared  static: one list per warp
  *
  * It has the arguments of route, which runs before it, and writes all of out[n][top_k].

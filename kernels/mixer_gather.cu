@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * mixer_gather: copies states or taps, from slots to scratch or back.
  *
- * grid    moves times blocks
+ * grid    moves times blocks of a move
  * block   COPY_THREADS */
 #include "launches.h"
 #include "mixer_types.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * mixer_norm: divides q and k by their norms and scales q (N.62); makes decays from their
- * logarithms (N.63).
+ * mixer_norm: divides q and k by their norms, if l2 is set, and scales q (N.62); makes decays from
+ * their logarithms (N.63).
  *
  * grid    ceil(tokens times mixer_norm_items() / NORM_WARPS)
  * block   NORM_WARPS warps.  Each has a q, a k, or decays: those of one head if by_column,

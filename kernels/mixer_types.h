@@ -5,9 +5,9 @@
  * Floor: kernels.  Includes forms.h alone.
  *
  * A call has the tokens of many sequences.  mixer_conv makes q, k and v from x; mixer_norm
- * normalises q and k and makes decays; mixer_step moves the states.  The state and the taps of a
- * sequence are read from a slot of the pool.  If another sequence writes that slot, mixer_gather
- * first copies them to scratch, and they are read from there. */
+ * normalises q and k, if l2 is set, scales q, and makes decays; mixer_step moves the states.  The
+ * state and the taps of a sequence are read from a slot of the pool.  If another sequence writes
+ * that slot, mixer_gather first copies them to scratch, and they are read from there. */
 #ifndef MIXER_TYPES_H
 #define MIXER_TYPES_H
 

@@ -13,8 +13,8 @@
  *
  * If rows may have more than one chunk of vectors, gram.cu runs first, with rho = 0.  A state holds
  * the Gram matrix and the row's products.  A later call can append to them if this call has keep =
- * 1.  Each call finds its sets anew.  If m_old = 0, states need not be initialised.  If ONE, m_old
- * = 0 and keep = 0, no states are needed. */
+ * 1.  Each call finds its sets anew.  If m_old = 0, states need not be initialised.  No states are
+ * needed with ONE, m_old = 0 and keep = 0 together. */
 #define NONNEGATIVE 1
 #include "nonnegative_set.h"
 #include "codes_quality.h"

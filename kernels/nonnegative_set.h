@@ -250,8 +250,9 @@ static __device__ inline void set_begin(const struct solving *w, const struct se
 }
 
 /* n->x <- the codes.  All systems are solved in one loop, so that the code of set_solve() exists
- * only once.  The first solution is the rank test; if rho is 0, it is also the first solution for
- * the first set.  Then follow steps of settling, for the first set and for trial sets. */
+ * only once.  The first solution is the rank test, which leaves the first set; if rho is 0, it is
+ * also the first solution for this set.  Then follow steps of settling, for the first set and for
+ * trial sets. */
 static __device__ inline void set_search(struct solving *w, const struct set_arrays *n,
                                          const double *gram, double rho)
 {

@@ -30,8 +30,8 @@ static __device__ inline void pair_pivot(struct pair *a, double pivot)
   a->m *= __longlong_as_double((bits & 0xfffffffffffffLL) | 0x3fe0000000000000LL);
 }
 
-/* Multiply by several pivots, all of them positive, finite and not subnormal.  Only the products
- * form a chain. */
+/* Multiply by several pivots, all of them positive, finite and not subnormal.  Significands and
+ * exponents do not wait for each other; only the products do. */
 static __device__ inline void pair_usual(struct pair *a, const double *pivots, int count)
 {
   int exponents = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * residual: the residuals of rows in f64 at the start of a sweep (N.16); also widens the codes.
  *
- * grid    any
+ * grid    any number of blocks
  * block   RESIDUAL_THREADS
  * sums    of a column: a chain of fma over the row's vectors, in support order */
 #include "step_types.h"

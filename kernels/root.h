@@ -75,8 +75,8 @@ static __device__ inline double quotient(double a, const struct divisor *d)
   return fma(d->inverse, fma(q, -d->l, a), q);
 }
 
-/* The root l and its inverse, twice.  `about` has an error of about one unit in the last place
- * (ulp).  The error of `inverse` is at most half a ulp plus 2^-100 of the inverse. */
+/* The root l, and two approximations of its inverse.  `about` has an error of about one unit in the
+ * last place (ulp).  The error of `inverse` is at most half a ulp plus 2^-100 of the inverse. */
 struct root {
   double l, about, inverse;
   int is_usual; /* 1: the numbers are valid, and root_quotient() may be used */

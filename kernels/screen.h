@@ -83,7 +83,7 @@ struct lane_rows {
   int row[2];
   float threshold[2]; /* as measures */
   unsigned hits;      /* shared-memory address of the lane's first hit */
-  unsigned next[2];   /* of the next hit of the upper row, ascending; of the lower, descending */
+  unsigned next[2];   /* addresses of the next hits: upper row ascending, lower descending */
   unsigned one, kept; /* 1, and ~HIT_MASK */
 };
 enum { HIT_STRIDE = WARP * 4, HIT_LAST = SCREEN_HITS - 1 };
@@ -140,7 +140,8 @@ enum { CLAMP = 2, ROOM = 4 * CLAMP - 1, MAX_HITS = SCREEN_HITS - 4 * CLAMP };
  * then group, row and item in HIT_BITS.  This is assembly, because the compiler would emit
  * branches, which cost more than they save.  A store reads its address register late, and an
  * instruction that changes the register waits for the store.  So each store has a copy of the
- * address.  The copy is made by a multiplication, because that unit has least to do. */
+ * address.  The copy is made by a multiplication, because the unit that multiplies integers has
+ * least to do. */
 static __device__ inline void hits_keep(struct lane_rows *l, float upper, float lower, int j,
                                         int item)
 {

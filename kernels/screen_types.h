@@ -103,7 +103,7 @@ enum { PATH_CERTIFIED, PATH_LIST, PATH_SCORE, PATH_ESTIMATE, PATH_SMALL, PATHS }
 struct screen_totals {
   int pairs;         /* of certified rows, including those that did not fit in the array of pairs */
   int max_pairs;     /* the largest number for one row */
-  int rows[PATHS];   /* rows by the path that their lists decided */
+  int rows[PATHS];   /* rows for which prune.cu found this path */
   int crowded;       /* certified rows whose pairs did not fit; they take the direct path */
   int crowded_pairs; /* pairs of those rows */
   int left;          /* number of rows for the direct path */

@@ -12,7 +12,8 @@
 #include "stages.h"
 
 /* Find the rows that have a score that may be selected, and store their scores in scratch.  Bit i
- * of the result is 1 if row i of either half warp is such a row; both of them are then stored. */
+ * of the result is 1 if row i of either half warp has such a score; row i of both half warps is
+ * then stored. */
 static __device__ inline unsigned scores_keep(const float z[8][ATOMS_THREAD], const int *threshold,
                                               float *scratch)
 {

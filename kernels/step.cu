@@ -173,8 +173,7 @@ static __device__ inline void parts_remove(const struct next_direction *d, int i
   }
 }
 
-/* Sum m of a turn (one sum over all rows) is a candidate: it becomes the next direction, or is
- * dropped. */
+/* Sum m of a turn (sums_find()) is a candidate: it becomes the next direction, or is dropped. */
 static __device__ __noinline__ void candidate_offer(struct step *shared, int turn, int m)
 {
   struct step *s = step_shared(shared);

@@ -215,8 +215,8 @@ static __device__ __noinline__ void columns_sum(struct step *shared, int j, doub
   }
 }
 
-/* The sums of a turn (one sum over all rows).  Turns use two buffers alternately, so that no block
- * overwrites sums that another block still reads. */
+/* The sums of a turn (one call of columns_sum()).  Turns use two buffers alternately, so that no
+ * block overwrites sums that another block still reads. */
 static __device__ inline double *sums_of(const struct step *s, int turn)
 {
   long long items = gridDim.x / s->size;

@@ -2,7 +2,7 @@
  * step_follow: updates residuals after a launch in which other ranks made the steps of some
  * atoms.  Frames and codes are still the old ones here; step_record replaces them in the next
  * launch.
- * grid     (items, any number): the blocks of an item share its rows, FOLLOW_ROWS at a time
+ * grid     (items, any number): the blocks of an item take its rows in turn, FOLLOW_ROWS at a time
  * block    RECORD_THREADS
  * sums     as the step kernel updates a row (step_moved.h)
  *

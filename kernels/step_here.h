@@ -8,11 +8,11 @@
  * to all blocks.  Groups are single sum blocks here.  The memory for rows that are added
  * (step_sums.h) holds the complete sums of this block's columns, [2][groups][width]; then the open
  * sums of all columns from the block before; then the whole sums.
- * A block waits for numbers on a barrier that counts their bytes.  A turn is one sum over all rows.
- * A block is at most one turn ahead of another, because each turn needs numbers from all blocks.
- * The complete sums of a turn are overwritten two turns later.  This is safe: a block sends sums of
- * turn t + 2 after it has the whole sums of turn t + 1.  Every block contributes to the whole sums
- * of turn t + 1 after it has joined the complete sums of turn t. */
+ * A block waits for numbers on a barrier that counts their bytes.  A turn is one call of
+ * columns_here().  A block is at most one turn ahead of another, because each turn needs numbers
+ * from all blocks.  The complete sums of a turn are overwritten two turns later.  This is safe: a
+ * block sends sums of turn t + 2 after it has the whole sums of turn t + 1.  Every block
+ * contributes to the whole sums of turn t + 1 after it has joined the complete sums of turn t. */
 #ifndef STEP_HERE_H
 #define STEP_HERE_H
 
@@ -59,7 +59,7 @@ static __device__ inline int here_is_room(const struct step *s)
 
 /* Called by the first warp.  Assign the blocks of the cluster to sum blocks, so that chains go
  * through few blocks: first one block to each sum block, then each other block to the sum block
- * with the most rows per block.  Rows stay evenly shared (step.cu) in three cases: there are more
+ * with the most rows per block.  Rows stay divided evenly (step.cu) in three cases: there are more
  * sum blocks than blocks; a block would have more rows than it can name; or a block would have more
  * rows than its warps take at once, and more than 1.5 times an even share. */
 static __device__ inline void here_partition(struct step *s)

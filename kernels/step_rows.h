@@ -34,7 +34,7 @@ struct step {
   int is_here;        /* 1: every block of the cluster has all its rows in sight */
   double *u_old, *e, *u_new;
   double *sums, *added; /* used by step_sums.h */
-  int shares;           /* number of lanes_exchange() so far */
+  int shares;           /* calls of lanes_exchange() so far */
   double *parts;        /* parts of a candidate along frame and directions, and its square */
   double *uu, *ue, *ee, *factor, *pivot, *tt, *h, *l_new;
   double *schur, *whole, *diagonal, *beta, *scalar;
@@ -288,8 +288,8 @@ static __device__ inline void row_give(const struct step *s, int i, int v, doubl
   out[2 * D + s->a.q] = fma(s->a.rho, norm, product);
 }
 
-/* A warp computes product `number` of two vectors.  If is_first, the first D D products are those
- * of the frame with itself.  Then follow the products of direction j with the frame, and with
+/* A warp computes product `number` of two vectors.  If is_first, the first D times D products are
+ * those of the frame with itself.  Then follow the products of direction j with the frame, and with
  * directions 0 .. j. */
 static __device__ inline void vectors_multiply(struct step *s, int number, int j, int is_first)
 {

@@ -294,7 +294,7 @@ static __device__ inline int is_zero(struct ridges addition)
   return addition.t == 0 && addition.b == 0;
 }
 
-/* Set *addition to `first` if it is 0, and otherwise to ten times itself; returns 1.  If the result
+/* If *addition is 0, set it to `first`, otherwise to ten times itself, and return 1.  If the result
  * is not finite, leave *addition as it is and return 0. */
 static __device__ inline int ridges_raise(struct ridges *addition, struct ridges first)
 {

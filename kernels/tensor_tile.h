@@ -7,8 +7,8 @@
  * -D WGMMA      1: wgmma, and bulk copies by a producer warp (sm_90a); 0: mma.sync and cp.async
  * -D VECTORS, STAGES, CLUSTER
  * -D PRECISION  enum of tensor_types.h
- * -D STORED     1: operands are stored matrices (only with WGMMA).  DEEP_A, DEEP_B: rows, columns
- *               are contiguous along their depth; otherwise along their lines
+ * -D STORED     1: operands are stored matrices (only with WGMMA).  DEEP_A, DEEP_B: 1: the rows, or
+ *               the columns, are contiguous along their depth; 0: along their lines
  * IS_GRADIENT   defined by the including kernel
  *
  * Both ways of copying define

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_errors: errors of the reconstructions of rows, and their sums of squares.
+ * train_errors: errors of the reconstructions of rows, and the sums of squares of errors and rows.
  *
  * grid    ceil(n / TRAIN_VECTORS)
  * block   a warp: one row per lane

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_mask: zeroes the scores of atoms that are not dead.  With are_signed it also zeroes scores
- * of dead atoms that are not positive.
+ * train_mask: zeroes the scores of atoms that are not dead.  With are_signed it also zeroes those
+ * scores of dead atoms that are not positive.
  *
  * grid    (ceil(k / TRAIN_THREADS), rows, at most TRAIN_BLOCKS at a time)
  * block   TRAIN_THREADS

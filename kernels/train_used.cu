@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_used: marks the atoms that are among the entries.
+ * train_used: marks the atoms that have an entry.
  *
  * grid    any number of blocks
  * block   TRAIN_THREADS

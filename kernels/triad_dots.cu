@@ -9,8 +9,8 @@
 
 enum { LANES = 32, DOTS_WARPS = TRIAD_THREADS / LANES, PITCH = LANES + 1 };
 
-/* Read the columns from `column` on of n matrix rows; lane v has the number of row v.  Missing
- * numbers are zeros. */
+/* Read the columns from `column` on of n matrix rows; `row` of lane v is the index of the v-th of
+ * these rows.  Missing numbers are zeros. */
 static __device__ inline void tile_read(const struct triad_list_args *t, long long row, int n,
                                         int column, float (*tile)[PITCH])
 {

@@ -4,7 +4,7 @@
  * grid    blocks; block b has rows b, b + blocks, ..
  * block   TRIAD_TRANSPOSE_THREADS
  * shared  none
- * sums    chunks in f64, ascending; rounded once, added once */
+ * sums    over chunks in f64, ascending; the sum is rounded once, and added to the output in f32 */
 #include "triad_types.h"
 
 extern "C" __global__ void __launch_bounds__(TRIAD_TRANSPOSE_THREADS)

@@ -9,9 +9,9 @@
  *         chain of fma.  Chunks are added in f64, in ascending order, to totals in global memory,
  *         which are mostly in the cache
  *
- * The sums of a chunk stay in shared memory until the next chunk.  Then each thread adds TOGETHER
- * of its own to the totals every TOGETHER stages.  Each total belongs to one thread, so threads do
- * not wait for each other. */
+ * The sums of a chunk stay in shared memory while the next chunk is summed.  Meanwhile each thread
+ * adds TOGETHER of its own kept sums to the totals every TOGETHER stages.  Each total belongs to
+ * one thread, so threads do not wait for each other. */
 #include "triad_teams.h"
 
 enum { CHUNK = TRIAD_CHUNK_ROWS, TOGETHER = 4 /* sums added per TOGETHER stages */ };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The tiles of a matrix that a block computes, piece by piece: its share of the tiles that teams
- * share (struct triad_teams).  One block may begin a chain and another block continue it.  The
+ * The tiles of a matrix that a block computes, piece by piece: its part of the tiles that teams
+ * divide (struct triad_teams).  One block may begin a chain and another block continue it.  The
  * chain is passed on as it is, so the bits are the same.
  *
  * Floor: kernels.  Includes triad_pipe.h.
@@ -31,8 +31,9 @@ static __device__ inline struct piece piece_shared(const struct triad_args *t, i
   const struct triad_teams *s = &t->teams;
   long long stages = t->depth / DEPTHS, all = stages * s->tiles, team = blockIdx.x / s->blocks;
   long long from = team * all / s->count, to = (team + 1) * all / s->count;
-  int tail = (int)(from % stages),
-      head = (int)(to % stages); /* stages before its part of the tile; in its part */
+  /* tail: the stages of this team's first tile that the team before adds.  head: the stages of its
+   * last tile that this team adds. */
+  int tail = (int)(from % stages), head = (int)(to % stages);
   int first = (int)((from + stages - 1) / stages), whole = (int)(to / stages) - first;
   int before = whole > 0 ? whole - 1 : 0;
   struct piece none = {{0, 0}, 0, 0}, tile = {{0, 0}, 0, t->depth};

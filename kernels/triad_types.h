@@ -21,7 +21,7 @@ enum {
 
 /* The tile of a block.  A thread has row_quads groups of four rows, and column_quads groups of four
  * columns.  beside: blocks on a multiprocessor.  parts: parts in which the copies of a stage are
- * started, one per depth.  most_parts: this number with teams, or if an operand is contiguous
+ * started, one per depth.  most_parts replaces it with teams, or if an operand is contiguous
  * along its depth, because there are then more copies.  slots: stages in shared memory. */
 struct triad_form {
   int rows, columns, row_quads, column_quads, beside, parts, most_parts, slots;
@@ -69,9 +69,9 @@ HOST_DEVICE int triad_group(struct triad_form f)
 }
 
 /* Teams of blocks divide tiles by stages, if the last whole tiles would leave much of the GPU idle.
- * The matrix has few lines of tiles, and each block of a team has one line.  The stages of a line
- * are divided equally among the teams, so each team reads its part of the larger operand once.  If
- * one team begins a tile and the next team ends it, the tile is passed on. */
+ * The matrix has few lines (rows or columns) of tiles, and each block of a team has one line.  The
+ * stages of a line are divided equally among the teams, so each team reads its part of the larger
+ * operand once.  If one team begins a tile and the next team ends it, the tile is passed on. */
 struct triad_teams {
   int count;      /* of teams; 0: a block has whole tiles */
   int blocks;     /* of a team */

@@ -67,9 +67,9 @@ struct frame_rows_args {
   int n, p;
 };
 
-/* Results for rows that are read. */
+/* What preprocess finds in rows. */
 struct preprocess_found {
-  unsigned long long terms; /* sum of their hash terms; 0 before */
+  unsigned long long terms; /* sum of the hash terms of all rows; 0 before */
   unsigned long long bad;   /* the lowest row that is not finite; all ones before */
 };
 
@@ -120,7 +120,7 @@ struct route_args {
   struct candidate *lists; /* [rows of all tiles][parts][CAPACITY], work */
   int *counts;             /* [rows of all tiles][parts], work */
   unsigned long long
-      *bad; /* row 2^32 + atom of the lowest score that is not finite; all ones before */
+      *bad; /* row 2^32 + atom of the first score that is not finite; all ones before */
   struct candidate *out; /* [..][top_k] by merge, in the order of (N.2); (0, -1) if atoms run out */
 };
 
@@ -139,7 +139,7 @@ struct encoder_args {
   struct encoder_cut *cut;           /* [n] */
   int *start;                        /* [n + 1] counts of rows; later their first entries */
   int first, end;                    /* rows to place; row `first` is placed at index 0 */
-  int *atoms, *placed_atoms;         /* in order; topk: also unordered, as placed */
+  int *atoms, *placed_atoms;         /* in order; for topk only: unordered */
   float *score, *placed_score;
 };
 

@@ -301,8 +301,8 @@ static int descend_check(const struct normal_problem *c, struct normal_side *on)
   return OK;
 }
 
-/* Compute the energies of residuals by c->start, some columns at a time.  The sum of a row goes on
- * from part to part. */
+/* Compute the energies of residuals by c->start, some columns at a time.  The sum of a row is
+ * continued over all parts of the columns. */
 static int energies_check(const struct normal_problem *c, struct normal_side *on)
 {
   const struct normal_shape *z = &c->z;

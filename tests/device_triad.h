@@ -129,8 +129,8 @@ static void check_shapes(struct device *dev, const struct how *how)
  * If there are few tiles, chunks of rows are products of their own.  The first four shapes are such
  * cases.  The next three have so many tiles that on an H100 chunks stay together.  The next three
  * give products tiles of 64 x 192, or large tiles with an operand that is transposed first.  The
- * last two have more chunks than can be products of their own; the products of the very last shape
- * are shared by teams of blocks. */
+ * last two have more chunks than can be products of their own; teams of blocks divide the tiles of
+ * the very last shape's products. */
 static void check_halves(struct device *dev, const struct how *how)
 {
   static const struct triad_shape halves[] = {
@@ -149,8 +149,8 @@ static void check_halves(struct device *dev, const struct how *how)
   claim_end();
 }
 
-/* A gradient whose tiles are shared by teams of blocks of a GPU.  Its outputs repeat after FEW, so
- * that the plain loops compute only these. */
+/* A gradient whose tiles are divided among teams of blocks of a GPU.  Its outputs repeat after FEW,
+ * so that the plain loops compute only these. */
 static void check_teams(struct device *dev, const struct how *how)
 {
   enum { K = 128, FEW = 640, N = 60 * FEW };

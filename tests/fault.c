@@ -14,13 +14,15 @@
  *   interrupt   every second call fails with EINTR
  *   stall   the n-th read takes STALL_SECONDS; stall-open and so on: the n-th call of that kind;
  *           stall-any: the n-th call of any of these kinds
- *   gate   the n-th such call makes the file FAULT_GATE, and waits until it is gone
- *   signal   the process gets the signal FAULT_SIGNAL at the n-th such call
+ *   gate   the n-th call that stall-any would count makes the file FAULT_GATE, and waits until that
+ *          file is gone
+ *   signal   the process gets the signal FAULT_SIGNAL at the n-th call that stall-any would count
  *   cut, spoil, forge, append, replace   a file is changed just before the n-th read: change_names
  *   linger   the n-th read of LONG_READ bytes or more takes a little time, and _exit() longer
  *   late   the n-th clock_gettime() of a thread other than the first takes a little time
- *   wake   the n-th pthread_cond_wait() of such a thread returns late; _exit() takes longer
- *   jump, back   from the n-th look at it on the wall clock is a day ahead, or behind
+ *   wake   the n-th pthread_cond_wait() of a thread other than the first returns late; _exit()
+ *          takes longer
+ *   jump, back   from the n-th time that it is read, the wall clock is a day ahead, or behind
  *   stop-init, stop-dup, stop-finalize   the process is stopped at this call of MPI
  *   stop-inside, kill-inside   it is stopped or killed n microseconds after MPI_Finalize() began
  *   term-init   it gets SIGTERM when MPI begins, and prints a line when MPI has begun
@@ -236,7 +238,8 @@ static void fault_tell(void)
   syscall(SYS_write, STDERR_FILENO, text, length);
 }
 
-/* At the end: with FAULT_COUNT in the environment print how many calls there were; stop-exit. */
+/* When the process exits: with FAULT_COUNT in the environment print how many calls were counted;
+ * with FAULT=stop-exit stop the process. */
 __attribute__((destructor)) static void calls_tell(void)
 {
   if (getenv("FAULT_COUNT")) fprintf(stderr, "fault calls=%ld\n", first - left);

@@ -199,8 +199,8 @@ static int fake_attribute(struct attend *w, const struct attribute_job *job)
   return OK;
 }
 
-/* The memory of a device with room for `shards` shards of keys and values, which may take a quarter
- * of it. */
+/* The memory of a device with room for `shards` shards of keys and values.  Keys and values may
+ * take a quarter of this memory. */
 static gidx memory_of(const struct attention *a, gidx shards)
 {
   return 4 * shards * ATTENTION_SHARD * a->kv_heads * (a->d + a->dv) * (gidx)sizeof(float);

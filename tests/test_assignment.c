@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: an assignment has the largest sum, and of several with this sum it is the first, as a
- * search through all assignments finds.  The fast solver gives the pairs of the reference, on any
- * number of threads (N.22a).
+ * Claim: an assignment has the largest sum, and of several assignments with this sum it is the
+ * first in lexicographic order, as a search through all assignments finds.  The fast solver gives
+ * the pairs of the reference, on any number of threads (N.22a).
  * RUN: np=1 */
 #include "model/assignment.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: lists and sums of attribute_run() have the bits of the reference, for every kind of
  * attention, several sequences, rows with any number of atoms, and any blocks and ranks.  A paged
- * pool gives the same bits, and the contributions to the score of a row and an atom sum to it.
+ * pool gives the same bits, and the contributions to the score of a row and an atom add up to this
+ * score.
  * RUN: np=1 5, full=1 2 3 5 */
 #include "attention_data.h"
 #include "base/num.h"

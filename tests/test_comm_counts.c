@@ -126,7 +126,7 @@ static const idx *want(const idx *counts)
   return counts;
 }
 
-/* Check that all items were moved to their places, in `most` calls. */
+/* Check that all items were moved to their places, in exactly `most` calls. */
 static void taken(int status, int most, const char *what)
 {
   int all = memcmp(moved, (gidx[]){wanted[0], wanted[1], wanted[2]}, sizeof moved) == 0;

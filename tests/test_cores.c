@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: processes share the cores of their machine by their masks and quotas.  cores_evaluate()
- * finds more threads than cores, and so few threads that half of the cores or more have none. */
+ * reports if there are more threads than cores, or so few threads that half of the cores or more
+ * have none. */
 #include "base/cores.h"
 
 #include <math.h>

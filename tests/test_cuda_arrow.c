@@ -204,7 +204,7 @@ static void borders_test(void)
 }
 
 /* More systems than are solved at a time.  For d = 2 the second pivot of a row follows its factor,
- * for d = 3 no pivot does.  Lengths are few rounds of lanes, or some rows more. */
+ * for d = 3 no pivot does.  Numbers of rows are multiples of ARROW_LANES, or not. */
 static void pivots_test(void)
 {
   static const idx shapes[][2] = {{2, 4}, {2, 1}, {1, 4}, {3, 4}};
@@ -233,7 +233,7 @@ static void pivots_test(void)
 }
 
 /* Borders for which threads hold the factors of their rows in registers, in one, two, four or eight
- * blocks.  Numbers of rows are as many as blocks hold, one more, and others. */
+ * blocks.  Systems have as many rows as these blocks hold, one more, and other numbers of rows. */
 static void held_test(void)
 {
   static const gidx rows[] = {700, 300, 129, 128, 257, 512, 513, 1024, 1025, 2048, 2049};
@@ -262,8 +262,8 @@ static void held_test(void)
   claim_end();
 }
 
-/* Lengths for clusters of two, four and eight blocks, the first ones for three kernels, lengths
- * around segments, and systems with many rows, in parts. */
+/* Numbers of rows for clusters of two, four and eight blocks, the smallest one for three kernels,
+ * numbers around the length of a segment, and larger ones. */
 static void long_test(void)
 {
   static const gidx rows[] = {1000, 5000,  2500,  2049,  600,    1400,

@@ -139,8 +139,8 @@ static double columns_bytes(const struct side *e)
   return (double)(u->end - u->begin) * sizeof(float) * (double)(N - e->state.n);
 }
 
-/* The bytes of lists that a rank receives.  The ranks of a node share the lists of the ranks of
- * other nodes among themselves. */
+/* The bytes of lists that a rank receives.  Each rank of a node receives the lists of some ranks of
+ * other nodes, for all ranks of its node. */
 static double lists_bytes(const struct side *e)
 {
   const struct comm *c = e->state.c;

@@ -41,8 +41,9 @@ static void sums_agree(void)
   ok(wrong == 0, "checksums of 0 to %d bytes, %d wrong", MAX_SUMMED, wrong);
 }
 
-/* The root by its definition: the hash of the root of the first leaves, whose number is the largest
- * power of two below n, and of the root of the other leaves. */
+/* The root of n leaf hashes by its definition: the hash of two roots.  The first is the root of the
+ * first leaf hashes, whose number is the largest power of two below n; the second is the root of
+ * the others. */
 static int root_plainly(const unsigned char *leaves, int n, unsigned char *root)
 {
   unsigned char both[1 + 2 * SHA256_BYTES] = {1};
@@ -219,7 +220,7 @@ static int arrays_make(const real *const *values, int turn, enum length length)
   return status ? status : h5_close(&f);
 }
 
-/* Has array i the expected values, leaves and hash? */
+/* Has array i the expected values, leaf hashes and root? */
 static int is_written(const struct h5_file *f, int i, const real *expected)
 {
   static real got[WRITTEN];

@@ -194,7 +194,7 @@ static void trials_run(const struct subject *s, int trials, enum damage damage)
 }
 
 /* Try a file with all kinds of damage.  The first head_bytes bytes describe the contents of the
- * file; a bit of each two of them is flipped. */
+ * file; in every two of these bytes one bit is flipped. */
 static void subject_try(const char *path, int reader, int head_bytes)
 {
   struct subject *s = calloc(1, sizeof *s);

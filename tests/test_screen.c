@@ -88,8 +88,8 @@ static void check_bound(void)
   claim_end();
 }
 
-/* Rows and atoms for which errors use most of the bound: the errors of the row have the direction
- * of the atom; and products underflow. */
+/* Rows and atoms for which errors use most of the bound: first, the errors of the row have the
+ * direction of the atom; second, products underflow. */
 static void check_worst(void)
 {
   enum { P = 256 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: leaves that are hashed abreast have the hashes of libcrypto, for any length and number of
- * leaves and any address, whether the processor has instructions for it or not. */
+ * Claim: texts that are hashed abreast get the leaf hashes of libcrypto, for any length, number and
+ * addresses of texts, whether the processor has instructions for it or not. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum { COUNT = 7, MOST = 5000, STEP = MOST + 13 };
 
 static unsigned char bytes[COUNT * STEP];
 
-/* How many of `count` leaves of `length` bytes are wrong. */
+/* How many of the hashes of `count` texts of `length` bytes are wrong. */
 static int wrong_count(int count, size_t length)
 {
   const unsigned char *parts[COUNT] = {NULL};

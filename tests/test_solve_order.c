@@ -30,8 +30,8 @@ static void shape_make(struct systems_shape *s, int number)
   }
 }
 
-/* Are the runs in the order of ranks, and do their ends differ from even shares by no more than a
- * system? */
+/* Are the runs in the order of ranks, and do their ends differ from even shares by no more than the
+ * largest system? */
 static int reads_right(const struct systems_shape *s, int ranks)
 {
   gidx largest = 0, all = systems_reals(s, 0, COUNT), next = 0;
@@ -50,8 +50,8 @@ static int reads_right(const struct systems_shape *s, int ranks)
   return next == COUNT;
 }
 
-/* The most work of a rank, divided by the mean; *extra <- the work of the largest system, divided
- * by the mean of ranks. */
+/* The most work of a rank; *extra <- the work of the largest system.  Both are divided by the mean
+ * work of a rank. */
 static double most_work(const struct systems_shape *s, const int *of, int ranks, double *extra)
 {
   double work[MOST_RANKS] = {0}, all = 0, most = 0;

@@ -20,8 +20,8 @@ static struct row_quality *quality; /* [ROWS] */
 static real ended[2 * P * 8], *all; /* chains of a rank; chains of all ranks */
 static struct statistics s[MAX_RANKS]; /* s[0]: of rank 0 of the first group, which joins sums */
 
-/* A turn: each rank of each group adds up its rows, and rank 0 of the first group joins the
- * sums. */
+/* A turn: each rank of a group adds up its own columns of the group's rows, and rank 0 of the first
+ * group joins the sums. */
 static void turn(gidx first, idx n, int groups, int ranks)
 {
   gidx blocks[MAX_RANKS], at = first, used = 0;

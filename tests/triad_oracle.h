@@ -22,7 +22,7 @@ static real oracle_sum(real start, const float *a, gidx a_step, const float *b, 
   return sum;
 }
 
-/* Is a result near to the f64 sum?  A chain of n terms has n roundings; twice n + 1 are allowed. */
+/* Is a result near to the f64 sum?  A chain of n terms has n roundings; 2 (n + 1) are allowed. */
 static int oracle_near(real sum, real size, idx n, float got)
 {
   return fabs(sum - got) <= 2 * (n + 1) * 0x1p-24 * size;
