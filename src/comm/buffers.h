@@ -34,8 +34,8 @@ int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer
                          struct buffer *all, const idx *counts, size_t unit);
 
 /* Several exchanges of either kind at once.  Joined GPUs exchange while they compute; *turn is then
- * the number of the exchange for comm_allgather_end(), which is not collective.  A few may be in
- * progress at a time; they end in the order in which they began. */
+ * the number of the exchange for comm_allgather_end(), which is not collective.  At most
+ * DEVICE_EXCHANGES may be in progress; they end in the order in which they began. */
 struct comm_exchange {
   const struct buffer *own; /* NULL: as in comm_allgather_buffer() */
   struct buffer *all;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Collective operations, by the non-blocking ones of MPI-3.  Operations on arrays first wait for
- * all ranks (comm_meet()): it may take long until all arrive, and polling should begin only then.
- * In lockstep they do not wait, since the ranks arrive together. */
+ * Collective operations, by the non-blocking ones of MPI-3.  Operations on arrays, except
+ * comm_gather_parts(), first wait for all ranks (comm_meet()): it may take long until all arrive,
+ * and polling should begin only then.  In lockstep they do not wait, since the ranks arrive
+ * together. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

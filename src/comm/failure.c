@@ -30,7 +30,7 @@ void comm_failure_part(struct comm *part, struct comm *parent, int is_alone)
   part->failure = (struct comm_failure){.parent = parent, .whole = is_alone ? parent : NULL};
 }
 
-/* Make PENDING those of c and its parents that are OK. */
+/* c and each of its parents become PENDING if they are OK. */
 static void pending_set(struct comm *c, int status, gidx key, const struct comm *part)
 {
   for (; c; part = c, c = c->failure.parent) {

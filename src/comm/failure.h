@@ -6,8 +6,8 @@
  *   state        event                   next        effect
  *   OK           comm_record(), one rank PENDING     the failure is kept
  *   PENDING      comm_record()           PENDING     none: the first is kept
- *   OK, PENDING  operation, loose        OK, FAILED  all ranks meet first; where one is PENDING
- *                                                    nothing moves, and all learn it
+ *   OK, PENDING  operation, loose        OK, FAILED  all ranks meet first; if one is PENDING,
+ *                                                    nothing moves and all ranks learn it
  *   OK, PENDING  operation, in lockstep  unchanged   arrays move as usual, valid or not
  *   OK, PENDING  comm_agree()            OK, FAILED  all take over the failure with the lowest key,
  *                                                    then of the lowest rank, with its text

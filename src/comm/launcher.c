@@ -54,7 +54,7 @@ int launcher_size(void)
 
 /* Check that MPI has the number of processes of some launcher, since mpirun inside srun may start
  * another number than srun.  If several launchers start a job together, MPI has more processes than
- * each of them started. */
+ * each of them started; this is no error. */
 int launcher_check(int ranks, int has_mpi)
 {
   int alone = -1;

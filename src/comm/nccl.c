@@ -20,7 +20,7 @@ enum { CHANNELS = 4, LONG_CHANNELS = 16, LONG_MESSAGE = 16 << 20 };
 struct comm_gpus {
   ncclComm_t nccl;
   gidx turns;   /* number of gpus_end() calls */
-  int is_ready; /* the next exchange already has the work it waits for */
+  int is_ready; /* gpus_ready() has set the work that the next exchange waits for */
 };
 
 static int nccl_fail(ncclResult_t result, const char *file, int line)

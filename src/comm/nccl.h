@@ -21,9 +21,10 @@ void gpus_close(struct comm *c);
  * own NULL: this rank's bytes are at their position in all.  Calls between gpus_begin() and
  * gpus_end() are given to NCCL together, since NCCL starts a thread for each group, which takes
  * about 0.1 ms.  The bytes have arrived when gpus_wait() returns for the *turn that gpus_end()
- * gave; it must be one of the last DEVICE_EXCHANGES turns.  Work before that must not touch the
- * bytes.  After gpus_ready() the next exchange starts when the work given to the device before that
- * call has ended, not later work.  Collective, except gpus_ready() and gpus_wait(). */
+ * gave; it must be one of the last DEVICE_EXCHANGES turns.  Work given to the device before that
+ * return must not touch the bytes.  After gpus_ready() the next exchange starts when the work given
+ * to the device before that call has ended, not later work.  Collective, except gpus_ready() and
+ * gpus_wait(). */
 int gpus_ready(struct comm *c, struct device *dev);
 int gpus_begin(struct comm *c, struct device *dev);
 int gpus_end(struct comm *c, struct device *dev, gidx *turn);

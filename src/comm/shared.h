@@ -25,7 +25,8 @@ struct comm_shared {
 };
 
 /* Can this rank share `bytes` bytes, as far as this is known in advance?  ERR_MEMORY: it cannot,
- * and the message says what is short.  Not collective. */
+ * and the message says what is short.  Each rank checks its address space; the first rank of a node
+ * also checks the file system and the limit of file sizes.  Not collective. */
 int comm_shared_check(const struct comm *c, gidx bytes);
 
 /* Share `bytes` bytes on each node; c is the communicator of all ranks.  Each rank calls

@@ -38,7 +38,7 @@ int device_arrow(struct device *dev, struct arrow_job *job);
 int device_arrow_ready(struct device *dev, const struct arrow_job *job);
 
 /* Bytes of GPU memory that jobs take at most.  largest: the count of numbers of the largest system
- * and its step.  Jobs take at most as many bytes of page-locked host memory.  0 on the CPU. */
+ * and its step.  The same limit holds for page-locked host memory.  0 on the CPU. */
 gidx device_arrow_bytes(const struct device *dev, gidx largest);
 
 #endif

@@ -13,8 +13,8 @@ int device_attention(struct device *dev, const struct attention_job *job)
   return dev->backend->attention(dev, job);
 }
 
-/* Check that the last query of a sequence is not after its last position, and that the first one is
- * at most `queries` positions in front of it. */
+/* Check that the last query of a sequence is not after its last position, and that the first query
+ * is at most `queries` positions in front of position 0. */
 static int attend_check_offset(const struct attend_plan *p, gidx s)
 {
   gidx queries = p->start[s + 1] - p->start[s];

@@ -4,8 +4,8 @@
  *
  * Floor: device.
  *
- * Threads share the columns, in tiles of at least 8.  A tile needs nothing of another tile.  A rank
- * with few columns therefore uses few threads.  Nothing here is collective. */
+ * Columns are divided among threads, in tiles of at least 8.  A tile needs nothing of another tile.
+ * A rank with few columns therefore uses few threads.  Nothing here is collective. */
 #ifndef DEVICE_CONJUGATE_H
 #define DEVICE_CONJUGATE_H
 

@@ -102,7 +102,8 @@ struct device {
 void device_cuda_library(char *text, size_t capacity);
 
 /* ERR_USAGE for an unknown variant; ERR_DEVICE for a variant that this processor lacks, and for
- * `cuda` if there is no GPU.  `auto` without a GPU opens the CPU, and the log says why. */
+ * `cuda` if there is no GPU.  `auto` opens the CPU if the work is small, or if there is no GPU;
+ * then the debug log says why no GPU is used. */
 int device_open(struct device *dev, const struct device_options *options);
 /* Create the context of the GPU that device_open() would take with these options, because this
  * takes long.  Any thread may call it before device_open().  Failures are left to device_open(),

@@ -40,7 +40,7 @@ struct preprocess_job {
   const struct buffer *rows;
   gidx at, first;
   idx n;
-  uint64_t terms; /* written: the hash terms of the rows as they were read (model/identity.h) */
+  uint64_t terms; /* written: sum of the hash terms (model/identity.h) of the rows as read */
   gidx bad;       /* written: the first row that is not finite when centred; -1: none */
 };
 int preprocess_run(struct preprocess *in, struct preprocess_job *job);

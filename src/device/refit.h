@@ -4,8 +4,8 @@
  * Floor: device.
  *
  * Every operation has the bits of its reference in model/state.h, directions.h, assembly.h and
- * step.h.  Threads share the items.  Arrays are host memory; a row is named by its index i in
- * residual[i][p].  Nothing here is collective.  ERR_MEMORY; ERR_DEVICE without fused
+ * step.h.  Items are divided among threads.  Arrays are host memory; a row is named by its index i
+ * in residual[i][p].  Nothing here is collective.  ERR_MEMORY; ERR_DEVICE without fused
  * multiply-add. */
 #ifndef DEVICE_REFIT_H
 #define DEVICE_REFIT_H
@@ -27,7 +27,8 @@ int device_residuals(struct device *dev, const struct residual_job *job);
 struct rows_item {
   const idx *rows; /* [n] */
   idx n;
-  const real *vectors; /* products: [count][p]; sums: weights [n][stride], the first count used */
+  /* products: [count][p]; sums: weights [n][stride], of each row the first `count` */
+  const real *vectors;
   idx count, stride;
   real *out;
 };

@@ -2,7 +2,8 @@
  * Operations of a device: its dictionary, and exact routing of rows over it.
  *
  * Floor: device.  Lists have the bits of model/route.h for any tile width, block size, thread count
- * and variant, with the certified filter or without. */
+ * and variant, with the certified filter or without.  On a GPU, device_put_tile() and
+ * device_lists_scatter() may return before they have ended. */
 #ifndef DEVICE_ROUTE_H
 #define DEVICE_ROUTE_H
 

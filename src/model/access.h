@@ -22,8 +22,8 @@ struct rows_load {
   gidx first;
   idx count;
   float *x;
-  /* the hash terms (identity.h) of the rows, without centring, are added here; NULL: rows are not
-   * hashed */
+  /* the sum of the hash terms (identity.h) of the rows, without centring, is added here; NULL: rows
+   * are not hashed */
   uint64_t *terms;
   const real *mean; /* NULL: nothing is subtracted */
   /* If a value is not finite, the message gives the name and row number of this source.  NULL: rows

@@ -15,7 +15,7 @@ real learning_rate_at(const struct learning_rate *r, gidx step, gidx steps)
 }
 
 /* beta^t by multiplications, since pow() differs between libraries.  The loop ends early when the
- * value is at most 2^-60. */
+ * value is at most 2^-60, since 1 - value is then 1. */
 static real power(real beta, gidx t)
 {
   real value = 1;

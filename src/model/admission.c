@@ -59,8 +59,8 @@ static void limits_find(const struct admission_knobs *k, const struct admission_
   plan->cap = imin(m, imax(k->quantum, k->job_cap ? k->job_cap : even));
 }
 
-/* Give rows to the jobs of one kind (files, or bulk requests) in order.  A job has at most `most`
- * rows.  *room: rows still to give. */
+/* Give rows to the jobs of one kind (files, or bulk requests) in order.  The rows that a job
+ * has in the step become at most `most`.  *room: rows still to give. */
 static void jobs_admit(const struct admission_queues *q, int files, gidx most, gidx *room,
                        gidx *rows)
 {

@@ -30,7 +30,7 @@ extern const struct admission_knob {
 } admission_knobs[ADMISSION_KNOBS];
 
 struct admission_job {
-  gidx left;   /* rows still to be computed */
+  gidx left;   /* number of rows still to be computed */
   int is_file; /* 1: a file of the backlog; 0: a bulk request */
 };
 
@@ -46,7 +46,7 @@ struct admission_queues {
 };
 
 struct admission {
-  /* number of admitted live requests, the first of the queue; L, the sum of their rows */
+  /* n_live: the first n_live live requests of the queue are admitted; live_rows: L, their rows */
   gidx n_live, live_rows;
   gidx allowance, cap; /* W and c */
   gidx target;         /* T'; M unless jobs are limited dynamically */

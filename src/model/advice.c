@@ -99,8 +99,8 @@ static void varying_advise(const struct metrics *m, const char *what)
 }
 
 /* Warn if more than a hundredth of the atoms are in more than half of the rows, while an atom is in
- * at most a tenth of the rows on average.  If rows have more atoms than that, atoms in half of the
- * rows are normal. */
+ * at most a tenth of the rows on average.  If atoms are in more rows on average, atoms in half of
+ * the rows are normal. */
 static void dense_advise(const struct metrics *m, const char *what)
 {
   gidx dense = 0, all = 0;

@@ -64,7 +64,8 @@ struct arrow_outcome {
 };
 
 /* Where the escalation of (N.15) starts: the additions to the ridges in the first try, and the
- * number of earlier retries.  All 0 for a new system.  Each further try adds ten times as much. */
+ * number of earlier retries.  All 0 for a new system.  After a try without additions, the additions
+ * follow from the suggested bump.  Each further try adds ten times as much. */
 struct arrow_start {
   struct ridges addition;
   idx retries;

@@ -10,8 +10,8 @@
 enum { ARROW_BITS = 53 }; /* bits of a significand; a system that loses all has no correct bit */
 
 /* The number of bits that a solved system lost.  out: the outcome of the system; step_b[k]: the
- * step of its border.  Returns 0 if the system failed, and -1 if there is no memory for a k x k
- * matrix.  Not collective. */
+ * step of its border.  Returns 0 if the system failed, and -1 if there is no memory for two k x k
+ * matrices.  Not collective. */
 idx arrow_lost_bits(const struct arrow_system *s, const struct arrow_outcome *out,
                     const real *step_b);
 

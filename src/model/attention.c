@@ -89,7 +89,7 @@ float attention_score(const struct attention *a, const struct attention_factors 
   return attention_cap(factors, u);
 }
 
-/* s <- s and positions from .. end - 1, all in one block. */
+/* Add positions from .. end - 1, which are all in one block, to s. */
 static void block_accumulate(const struct walk *w, gidx from, gidx end, struct attention_sum *s)
 {
   const struct attention *a = w->a;
@@ -111,7 +111,7 @@ static void block_accumulate(const struct walk *w, gidx from, gidx end, struct a
   }
 }
 
-/* s <- positions from .. end - 1, all in one shard. */
+/* s <- the sum over positions from .. end - 1, which are all in one shard. */
 static void shard_accumulate(const struct walk *w, gidx from, gidx end, struct attention_sum *s)
 {
   attention_sum_begin(w->a, s);

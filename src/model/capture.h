@@ -48,7 +48,7 @@ struct mixer_source {
   struct gated_delta net;
   gidx n;                 /* tokens of all sequences */
   gidx sequences;         /* at least 1, and fewer than 2^31 */
-  const gidx *start;      /* [sequences + 1] first token of each; all are borrowed */
+  const gidx *start;      /* [sequences + 1] first token of each; all arrays here are borrowed */
   const float *conv;      /* [C][width]; NULL: no convolution */
   const float *conv_bias; /* [C]; NULL: none */
   const idx *in, *out;    /* [sequences] slots (N.64); no two sequences write the same one */

@@ -10,9 +10,9 @@
 enum { CHOICE_MOST = 4 }; /* candidates: encode_s, and a half, a quarter, an eighth of it */
 
 /* The unexplained variance of a candidate may exceed the smallest one of all candidates by at most
- * this share of it.  Its F1 may be lower than the best one by at most CHOICE_F1.  A candidate with
- * fewer atoms per row is preferred only if its stability (pw_mcc) is higher by more than
- * CHOICE_GAIN. */
+ * the part CHOICE_UNEXPLAINED of the smallest one.  Its F1 may be lower than the best one by at
+ * most CHOICE_F1.  A candidate with fewer atoms per row is preferred only if its stability (pw_mcc)
+ * is higher by more than CHOICE_GAIN. */
 #define CHOICE_UNEXPLAINED 0.2
 #define CHOICE_F1 0.02
 #define CHOICE_GAIN 0.03

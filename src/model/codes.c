@@ -154,7 +154,7 @@ static real set_gain(const struct normal *n, const real *x)
 }
 
 /* Of the vectors that are neither in the set nor refused: the vector whose code has the steepest
- * slope; -1: none. */
+ * slope; -1: no slope exceeds SLOPE_TOLERANCE. */
 static idx set_next(const struct normal *n, const real *in, const real *refused, const real *x)
 {
   idx best = -1;

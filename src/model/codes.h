@@ -19,7 +19,9 @@
 
 /* What one row adds to the metrics. */
 struct row_quality {
-  real error;   /* sum over columns of e^2, e = x - sum of codes as stored, fma in support order */
+  /* sum over columns of e^2; e is x less the codes as stored times the vectors, by fma in support
+   * order */
+  real error;
   real cosine;  /* of the row and its reconstruction; 0 if either is 0 */
   gidx nonzero; /* number of support atoms whose code block is not 0 */
   real square;  /* sum over columns of x^2, fma */

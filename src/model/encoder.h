@@ -70,12 +70,14 @@ void entries_free(struct entry_list *l);
 int entries_merge(struct entry_list *l, idx *lengths, const struct entry_list *more,
                   const idx *more_lengths, idx n, idx top);
 
-/* The hash of an encoder (model/identity.h), from the terms of its weights, atom by atom. */
+/* The hash of an encoder (model/identity.h), from the sum of the terms of its weights, atom by
+ * atom. */
 uint64_t encoder_hash(const struct encoder *e, uint64_t weights_terms);
 
 /* A step of matching pursuit (N.25) on a residual; scores[k] are its products with the atoms.  Adds
  * the atom with the largest positive score to the support, which has n atoms, and subtracts it from
- * the residual.  Returns how many atoms the support then has. */
+ * the residual.  If the support has the atom already, only its code grows.  Returns how many atoms
+ * the support then has. */
 idx pursuit_step(const float *atoms, idx k, idx p, const float *scores, float *residual,
                  idx *support, float *codes, idx n);
 

@@ -25,9 +25,9 @@ struct row_work {
   float code[ACTIVE_MOST];
 };
 
-/* scores <- the scores of the block's atoms.  They are the scores of y less the contributions of
- * the atoms of the block that the last pass chose; but an atom's own contribution is not subtracted
- * from its score. */
+/* scores <- the scores of the block's atoms.  They are computed for the row `rest`, which is y less
+ * the contributions of the atoms of the block that the last pass chose; but an atom's own
+ * contribution is not subtracted from its score. */
 static void block_score(const struct find_rows *block, idx first, struct row_work *w)
 {
   struct find_raise raise = {.k = block->k,
@@ -70,7 +70,8 @@ static int block_choose(const struct find_rows *r, idx first, idx end, float thr
   return OK;
 }
 
-/* One pass: w->codes[k] are solved block by block; only the first ACTIVE_MOST stay. */
+/* One pass: w->codes[k] are solved block by block.  Of the codes that are not 0 only the first
+ * ACTIVE_MOST stay, by atom. */
 static int row_pass(const struct find_rows *r, const struct find_blocks *blocks, float threshold,
                     const float *x, struct row_work *w)
 {

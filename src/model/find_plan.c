@@ -62,8 +62,8 @@ static idx atoms_of(const struct find_plan *plan, gidx update)
   return s->end[imin(update / imax(plan->each, 1), s->count - 1)];
 }
 
-/* Few atoms need few rows.  An update has at least two batches, unless plan->part or all rows are
- * fewer. */
+/* Few atoms need few rows.  An update has at least two batches, unless plan->part allows only
+ * one, or the job has only one. */
 static gidx batches_of(const struct find_plan *plan, gidx update)
 {
   gidx most = imin(plan->batches, imax(1, plan->part / plan->batch));

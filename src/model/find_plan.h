@@ -10,13 +10,13 @@
 
 struct find_plan {
   gidx rows;     /* fitted rows */
-  idx k;         /* atoms at the end */
+  idx k;         /* number of atoms at the end */
   int wide;      /* atoms before the end per atom that is kept, if there are enough rows */
-  idx grown;     /* atoms before the end, of which k are kept */
+  idx grown;     /* number of atoms before the end, of which k are kept */
   real l0;       /* mean active atoms per row, at the end */
-  int each;      /* updates of a stage */
-  int last;      /* further updates of the last stage */
-  int joint;     /* updates after these, in which all atoms move together */
+  int each;      /* number of updates of a stage */
+  int last;      /* number of further updates of the last stage */
+  int joint;     /* number of updates after these, in which all atoms move together */
   gidx part;     /* approximately the largest number of rows of an update */
   int atom_rows; /* approximate rows of an update per present atom */
   idx batch;     /* approximate number of rows whose codes are chosen together */
@@ -25,14 +25,14 @@ struct find_plan {
   real joint_factor;         /* factor of l0 in the `joint` updates */
   real settled;              /* after this part of the other updates no atom is replaced */
   struct find_blocks stages; /* the number of atoms of each stage */
-  gidx batches;              /* in all rows */
+  gidx batches;              /* number of batches in all rows */
 };
 
 /* One update. */
 struct find_step {
   idx k;        /* atoms */
   real l0;      /* mean active atoms per row */
-  gidx batches; /* batches of rows in the update */
+  gidx batches; /* number of batches of rows in the update */
   gidx first;   /* number of the first batch, counted from the first update */
   /* 1 for the `joint` updates at the end: all atoms move in one block, and rows that are described
    * well have higher weights */

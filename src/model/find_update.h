@@ -54,7 +54,8 @@ static inline real find_target(const struct find_sums *s, idx i, real target, re
 
 /* moved[k][p] <- the atoms after the move, block after block, not scaled; row i is atom order[i] of
  * atoms[k][p].  The intercept that the moved atoms leave is added to offset[p].  A block has
- * consecutive atoms of order[k].  ERR_MEMORY. */
+ * consecutive atoms of order[k]; if its matrix has no Cholesky factor, its atoms stay as they are.
+ * ERR_MEMORY. */
 int find_update_reference(const struct find_sums *sums, const struct find_blocks *blocks,
                           const idx *order, const float *atoms, real *moved, float *offset);
 

@@ -156,7 +156,7 @@ static void slots_copy(const struct gated_delta_call *c, struct scratch *w, int 
   }
 }
 
-/* row <- x after the convolution; taps are shifted by one token. */
+/* row <- x after the convolution, if there is one, and the norm; taps are shifted by one token. */
 static void row_make(const struct gated_delta *m, const struct gated_delta_call *c, const float *x,
                      float *taps, float *row)
 {

@@ -3,10 +3,11 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * A hash is a sum modulo 2^64 of terms: one for each value, from its bits and its position in the
- * whole (base/fingerprint.h), and one for the shape.  So ranks add up the terms of the parts that
- * they read, and the hash does not depend on their number, or on the layout or type of a file.
- * Values are hashed as jobs use them: rows as f32 before centring, atoms as f32 before scaling.
+ * A hash is a sum modulo 2^64 of terms: one for each value or group of four, from its bits and its
+ * position in the whole (base/fingerprint.h), and one for the shape.  So ranks add up the terms of
+ * the parts that they read, and the hash does not depend on their number, or on the layout or type
+ * of a file.  Values are hashed as jobs use them: rows as f32 before centring, atoms as f32 before
+ * scaling.
  *
  * A hash protects against accidents, not attacks.  A change of a single value always changes the
  * sum.  Other different contents have equal sums with probability 2^-64, but such contents can be

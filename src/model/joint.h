@@ -57,7 +57,8 @@ struct joint_sums {
 };
 void joint_sums_init(struct joint_sums *s);
 
-/* *phi <- RSS / (values - codes - borders).  ERR_INPUT when the denominator is not positive. */
+/* *phi <- RSS / (n p - codes - border): the numbers of values, of codes and of borders.  ERR_INPUT
+ * when the denominator is not positive. */
 int joint_phi(const struct joint_sums *sums, gidx n, idx p, idx border, real *phi);
 
 /* Reference: add rows to the lower triangle of S [border][stride], column-major, and to the sums.

@@ -9,7 +9,7 @@
 
 struct kept_rows {
   const struct row_source *rows; /* borrowed */
-  gidx count;                    /* rows that are left out */
+  gidx count;                    /* number of rows that are left out */
   const gidx *out;               /* [count] ascending, borrowed */
 };
 

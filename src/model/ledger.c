@@ -110,7 +110,7 @@ static int step_check(const struct follower *f, gidx n, const struct admission *
   CHECK(s[STEP_WATCHED] == 1 || (s[STEP_WATCHED] == 0 && f->count[0] == 0), ERR_INPUT,
         "step %lld: w is %lld while %lld live requests wait", (long long)n,
         (long long)s[STEP_WATCHED], (long long)f->count[0]);
-  /* two steps may overlap, so this step may begin before the last one ends */
+  /* two steps may overlap, so this step may begin before the step before it ends */
   const gidx *before = n ? s - STEP_COLUMNS : s;
   CHECK(s[STEP_ENDED] >= s[STEP_BEGUN] && s[STEP_BEGUN] >= before[STEP_BEGUN] &&
             s[STEP_ENDED] >= before[STEP_ENDED],

@@ -35,7 +35,7 @@ enum ledger_part {
 };
 enum ledger_request {
   REQUEST_CLIENT, /* a hash of its name */
-  REQUEST_NUMBER, /* the client's */
+  REQUEST_NUMBER, /* as the client numbers it */
   REQUEST_CLASS,  /* 0 live, 1 bulk */
   REQUEST_ROWS,
   REQUEST_ARRIVED,

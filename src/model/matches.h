@@ -15,7 +15,7 @@ struct matches {
   idx *nearest;  /* [k] atom of the other dictionary */
   float *cosine; /* [k] the score of (N.1); for nonnegative codes max(score, 0) */
   real mean;     /* of |cosine|, the mean max cosine */
-  gidx matched;  /* atoms with |cosine| above the bound */
+  gidx matched;  /* number of atoms with |cosine| above the bound */
 };
 
 /* Set mean and matched from k and cosine.  above: the bound. */

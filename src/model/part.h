@@ -24,7 +24,7 @@ idx part_width(idx p);
 struct encode_part {
   gidx first, n, total; /* first row, number of rows, and rows of the whole */
   idx p;
-  /* hash terms of its rows, with their row numbers in the whole (model/identity.h) */
+  /* sum of the hash terms of its rows, with their row numbers in the whole (model/identity.h) */
   uint64_t rows_terms;
   uint64_t rows_sample; /* hash of a few rows of the whole (encode_sample()) */
   uint64_t rows_files;  /* hash of the sizes and times of the row files; 0: not known */
@@ -44,7 +44,7 @@ struct encode_part {
 int part_join(const struct encode_part *const *parts, int count, struct arena *arena,
               struct encode_part *whole);
 
-/* Set the metrics that need codes, for the rows of the part.  ERR_MEMORY. */
+/* Set the metrics that need codes or norms, for the rows of the part.  ERR_MEMORY. */
 int part_metrics(struct metrics *m, const struct encode_part *part);
 
 #endif

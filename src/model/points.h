@@ -32,7 +32,7 @@ struct fit_point {
   uint64_t held_out_hash;       /* hash of the held-out rows; 0: there are none */
   const real *gram, *target;    /* [k][k], [k][p] (N.20), on rank 0 alone */
   const real *weight;           /* [k] of (N.65), instead of gram and target */
-  const idx *idle;              /* [k] number of parts since a row used the atom */
+  const idx *idle;              /* [k] number of sweeps since a row used the atom */
 };
 
 /* The figures after an update.  If no rows are held out, `held` and `held_out_l0` are those of some
@@ -41,7 +41,7 @@ struct find_line {
   gidx update;
   idx atoms;
   real l0;          /* active atoms per row, by the plan */
-  gidx dead;        /* atoms that no row of the update had */
+  gidx dead;        /* number of atoms that no row of the update had */
   gidx replaced;    /* near duplicates and useless atoms that were replaced since the last line */
   real held;        /* explained variance, with the present thresholds */
   real held_out_l0; /* mean codes of a held-out row */

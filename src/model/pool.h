@@ -73,9 +73,9 @@ int pool_reuse(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx 
 /* Seal block i of a sequence, which holds tokens[size].  Nothing happens if the block before it is
  * not sealed, if the block itself is sealed already, or if another sealed block is equal. */
 void pool_freeze(struct pool *p, const struct pool_sequence *s, gidx i, const idx *tokens);
-/* Block i of a sequence will be written: unseal it; if other sequences use it, give the sequence a
- * new block.  *from <- the block whose contents the caller must copy to the new one, 0: none.
- * ERR_MEMORY, with nothing changed, if no block is free. */
+/* Block i of a sequence will be written.  If no other sequence uses the block, unseal it; otherwise
+ * give the sequence a new block.  *from <- the block whose contents the caller must copy to the new
+ * one, 0: none.  ERR_MEMORY, with nothing changed, if no block is free. */
 int pool_own(struct pool *p, struct pool_sequence *s, gidx i, idx *from);
 
 #endif

@@ -37,9 +37,9 @@ struct metrics {
   gidx dead_atoms;
   real density_above_1pct, density_above_10pct; /* shares of the atoms */
   real max_decoder_cosine;
-  /* About the rows that were encoded, and not in metric_rows[].  mean_fraction: the part that the
-   * mean of the rows contributes to the sum of their squares; NaN if not computed.  massive: the
-   * massive rows (norms.h); all 0 if not computed. */
+  /* The next two members describe the rows, not their codes; metric_rows[] does not list them.
+   * mean_fraction: the part that the mean of the rows contributes to the sum of their squares; NaN
+   * if not computed.  massive: the massive rows (norms.h); all 0 if not computed. */
   real mean_fraction;
   struct massive_rows massive;
   const gidx *density; /* [k] number of rows whose support has the atom; borrowed */

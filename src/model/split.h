@@ -26,7 +26,7 @@ struct split_task {
   const struct row_source *rows;
   const struct row_source *held; /* held-out rows; NULL: windows of `rows` are held out */
   real share;                    /* of the windows, 0 .. 1 */
-  gidx most;                     /* largest number of held-out rows, about */
+  gidx most;                     /* approximate limit of the number of held-out rows */
   uint64_t seed;
 };
 /* *fitted, *held <- sources of the fitted and of the held-out rows, in the order of their source;

@@ -16,7 +16,8 @@ enum lengths { LENGTHS_FIXED, LENGTHS_UNIFORM, LENGTHS_POWER };
 struct synthetic_systems {
   uint64_t seed;
   gidx count;
-  /* Distribution of n.  Fixed: rows; uniform: 0 .. 2 rows; power: 1 .. 16 rows by octaves. */
+  /* Distribution of n, with `rows` as r.  Fixed: r; uniform: 0 .. 2 r; power: 1 .. 16 r, a uniform
+   * octave and then a uniform number in it; 0 if r = 0. */
   enum lengths lengths;
   gidx rows;
   idx d, k;

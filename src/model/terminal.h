@@ -75,7 +75,7 @@ struct terminal_result {
   real *covariance; /* [k][max_k][max_k]; NULL: none */
   idx n_cross;
   struct cross *cross; /* [n_cross] strongest first */
-  real *cross_blocks;  /* [n_cross][max_k][max_k]; rows: border of the first atom */
+  real *cross_blocks;  /* [n_cross][max_k][max_k]; rows: borders of the first atom */
   struct spectrum spectrum;
   struct slq slq;
   idx n_duplicates; /* near duplicates that are listed */

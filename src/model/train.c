@@ -173,7 +173,7 @@ static int batch_choose(struct dense_step *d)
   return OK;
 }
 
-/* y[n][p] <- these codes times the decoder; rows of y are `stride` apart. */
+/* y[n][p] <- code[n][k] times the decoder; rows of y are `stride` apart. */
 static void codes_decode(struct dense_step *d, const float *code, float *y, gidx stride)
 {
   idx k = d->sizes->k, p = d->sizes->p;
@@ -182,8 +182,8 @@ static void codes_decode(struct dense_step *d, const float *code, float *y, gidx
   triad_product(&product);
 }
 
-/* Add to the gradients the contributions of g, the gradient of the reconstruction by these codes;
- * rows of g are `stride` apart. */
+/* Add to the gradients the contributions of g[n][p], the gradient of the reconstruction from
+ * code[n][k]; rows of g are `stride` apart. */
 static void gradients_add(struct dense_step *d, const float *code, const float *g, gidx stride)
 {
   idx k = d->sizes->k, p = d->sizes->p, n = d->n;

@@ -257,8 +257,8 @@ static real magnitude(const struct world *w, gidx row, idx feature)
   return size > 0 ? size : 0;
 }
 
-/* Pick the child of a firing feature that fires; *size <- its magnitude before scaling; -1: none
- * does. */
+/* Of the children of a firing feature pick the one that fires; *size <- its magnitude before
+ * scaling; -1: none does. */
 static idx child_pick(const struct world *w, gidx row, idx parent, const real *shared, real *size)
 {
   idx child = world_child(w, parent), picked = -1;

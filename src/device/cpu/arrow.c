@@ -10,7 +10,7 @@
 
 enum {
   CACHE_REALS = 1 << 16, /* reals of kept rows: half of a usual second-level cache */
-  LONG_ROWS = 8192,      /* threads share systems of at least this many rows */
+  LONG_ROWS = 8192,      /* all threads together solve a system of at least this many rows */
 };
 
 /* The next addition to the ridges of a system that failed. */

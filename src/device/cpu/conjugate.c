@@ -9,7 +9,8 @@
 #include "base/sums.h"
 #include "device/cpu/cpu.h"
 
-/* Columns of a tile: an even share of the threads, within CONJUGATE_LANES .. CONJUGATE_WIDTH. */
+/* Columns of a tile: all columns divided by the number of threads, rounded up to a multiple of
+ * CONJUGATE_LANES, and at most CONJUGATE_WIDTH. */
 static idx tile_width(int threads, idx columns)
 {
   gidx share = ceil_div(ceil_div(columns, threads), CONJUGATE_LANES) * CONJUGATE_LANES;

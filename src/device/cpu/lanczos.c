@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Lanczos steps on the CPU.  Each part of S is made from one row; E'E of the row is computed from
- * its packed directions.  A step takes eight vectors at a time, and threads share the groups of
- * eight. */
+ * its packed directions.  A step takes eight vectors at a time, and the groups of eight are divided
+ * among threads. */
 #include <math.h>
 
 #include "base/memory.h"

@@ -2,8 +2,8 @@
  * Routing on the CPU: a block of packed rows stays in the cache while the panels of the dictionary
  * pass by.
  *
- * A task is a block of rows and a range of panels; every thread takes the next task.  With few rows
- * there are several ranges of panels, whose lists are merged at the end. */
+ * A task is a block of rows and a range of panels; a thread that is free takes the next task.  With
+ * few rows there are several ranges of panels, whose lists are merged at the end. */
 #include <string.h>
 
 #include "base/status.h"
@@ -128,7 +128,8 @@ static void panel_route(const struct route_plan *plan, struct route_work *w, idx
   }
 }
 
-/* Keep the lower of two scores that are not finite, by row and then by atom. */
+/* Of two scores that are not finite keep that of the lower row, in the same row that of the lower
+ * atom. */
 static void bad_merge(struct bad_score *bad, struct bad_score found)
 {
   if (found.atom < 0) return;

@@ -4,7 +4,7 @@
  * computed.
  *
  * A row whose list overflows, or whose scores might overflow, takes the direct path; its result is
- * the same.  Every thread takes the next block of rows. */
+ * the same.  A thread that is free takes the next block of rows. */
 #include "device/cpu/screen.h"
 
 #include <string.h>

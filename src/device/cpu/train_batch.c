@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The scores of all rows of this rank are kept.  Threads share the rows.  Scores that equal the cut
- * become codes in the order of rows. */
+ * The scores of all rows of this rank are kept.  Rows are divided among threads.  Scores that equal
+ * the cut become codes in the order of rows. */
 #include "device/cpu/train_batch.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Nested widths on the CPU; threads share the rows. */
+ * Nested widths on the CPU; rows are divided among threads. */
 #include "device/cpu/train_nested.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gram matrices of some rows, then one warp per row.  States stay on the device between rounds. */
+ * For some rows at a time: first their Gram matrices, then their codes, by one warp per row.
+ * States stay on the device between rounds. */
 #include "device/cuda/codes.h"
 
 #include "base/num.h"
@@ -7,7 +8,7 @@
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
 
-enum { WARPS_A_MULTIPROCESSOR = 32 }; /* twice as many as run at a time */
+enum { WARPS_A_MULTIPROCESSOR = 32 }; /* twice as many warps as run at a time */
 
 gidx cuda_codes_state_bytes(idx vectors, real rho, int nonnegative)
 {
@@ -67,7 +68,7 @@ static int rows_solve(struct device *dev, struct codes_args *a)
 /* States for some rows at a time, for a job that needs states although its caller gives none. */
 struct own_states {
   struct codes_args all;
-  idx rows; /* rows of codes at a time; written */
+  idx rows; /* number of rows at a time; states_alloc() may lower it */
 };
 
 static int states_alloc(struct device *dev, struct own_states *own)

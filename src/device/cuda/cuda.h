@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Internals of the CUDA device: the state that its files share.
  *
- * Floor: device.  Streams: `stream` computes; `copies` serves device_put and preprocess_run;
- * `sums` serves preprocess_sums; `exchanges` is for exchanges with other GPUs (comm).  Dense
- * matrices have one more, for panels.  Operations have ended when they return, except put_tile,
- * place, and those whose headers say otherwise; later work on the stream waits for them.
+ * Floor: device.  Streams: `stream` computes; `copies` serves device_put and preprocess_run; `sums`
+ * serves preprocess_sums; `exchanges` is for exchanges with other GPUs (comm).  Dense matrices have
+ * one more, for panels; each sub-batch of arrow systems has streams of its own.  Operations have
+ * ended when they return, except put_tile, place, and those whose headers say otherwise; later work
+ * on the stream waits for them.
  *
  * Each file calls only files below it in this list, and each header includes only headers below it:
  *
@@ -90,7 +91,7 @@ struct cuda_screen {
   int is_on, is_automatic; /* automatic: turned off when it does not pay */
   int is_tried;            /* the trial of the matrix unit ran; if it failed, is_on = 0 */
   double gamma;            /* (C.8) */
-  idx first, filled;       /* the first slot that is in the fp16 tiles, and their number */
+  idx first, filled;       /* the first slot in the fp16 tiles; the number of slots in them */
   idx turn;                /* stride that gives the order of slots in the tiles */
   cudaEvent_t marks[SCREEN_LEFT + 1]; /* between the stages */
 };

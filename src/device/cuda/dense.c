@@ -2,8 +2,9 @@
  * The factor is made in panels of FACTOR_WIDTH columns.  One product applies earlier columns to a
  * panel, and then dense_factor finishes the panel.  Up to FACTOR_OUTER finished columns are applied
  * together to all columns on their right: on the stream of panels to the columns that come next,
- * and at the same time on the computing stream to all others.  The inverse is made in the same way,
- * from the first block of rows to the last.  No launch waits for the host. */
+ * and at the same time on the computing stream to all others.  The inverse is made on the computing
+ * stream alone, in blocks of FACTOR_OUTER rows from the first one on.  No launch waits for the
+ * host. */
 #include "device/cuda/dense.h"
 
 #include <limits.h>
@@ -21,7 +22,9 @@ struct dense_state {
   struct buffer pivots; /* [max_n] */
   struct buffer good;   /* int */
   cudaStream_t panels;
-  cudaEvent_t panel, rest; /* outer_of() columns are finished; they are applied to the others */
+  /* panel: some columns are finished.  rest: they are applied to all columns on their right except
+   * the outer_of() columns that come next. */
+  cudaEvent_t panel, rest;
 };
 
 static int state_alloc(struct dense *d)

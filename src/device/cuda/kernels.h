@@ -152,7 +152,7 @@ struct kernel_shape {
   int bulk; /* of route_form_of() */
   int mma; /* codes, descents, products, arrows: f64 tensor instructions, which are chains of fma */
   int one; /* codes: a row has at most WARP vectors */
-  int tiles, whole;           /* of triad_product_form(); training: all tiles are whole */
+  int tiles, whole;           /* tiles: of triad_product_form(); whole: training, all tiles are */
   int teams;                  /* products of training: whole tiles are shared by teams of blocks */
   int large;                  /* of descend_stages(), product_form_of() */
   int deep_a, deep_b, narrow; /* of product_form_of(); training also uses deep_a and deep_b */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A run is three launches: the convolution of all channels; norms and decays; the steps of the
- * states.  If another sequence writes a slot that a sequence reads, the slot is copied first.  With
- * job->unfused all states are copied to scratch first, and back at the end.  The tables of
- * sequences stay on the GPU while sequences and slots of calls stay the same. */
+ * A run computes in three launches: the convolution of all channels, if there is one; norms and
+ * decays; the steps of the states.  If another sequence writes a slot that a sequence reads, one
+ * more launch copies such slots first.  With job->unfused all states are copied to scratch first,
+ * and back at the end.  The tables of sequences stay on the GPU while sequences and slots of calls
+ * stay the same. */
 #include "device/cuda/mixer.h"
 
 #include <stdlib.h>
@@ -185,7 +186,7 @@ static int tables_make(struct mixer *w, const struct mixer_job *job)
           "sequence %d has %lld tokens", i, (long long)(job->start[i + 1] - job->start[i]));
   s->call.sequences = -1;
   int status = tables_put(w, job, &t);
-  arena_free(&t.arena); /* allowed: a copy from pageable memory has read it when it returns */
+  arena_free(&t.arena); /* allowed: pageable memory has been read when its copy returns */
   if (!status) call_keep(&s->call, job);
   return status;
 }

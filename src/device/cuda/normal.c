@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The entries of some rows are sorted by atom.  Then the rows of an atom in the Gram matrix and in
- * the target are summed over its entries. */
+ * The entries of some rows of data are sorted by atom.  Then an atom's row of the Gram matrix, and
+ * its row of the target, are summed over its entries. */
 #include "device/cuda/normal.h"
 
 #include "base/num.h"

@@ -277,7 +277,7 @@ static void plan_count(const struct plan_sizes *z, struct cuda_plan *plan)
                 plan->lists + plan->states + plan->encoder + launch;
 }
 
-/* Plan for as many rows as the jobs have. */
+/* Plan for all rows of the jobs, within PLAN_LAUNCH_ROWS, and STATES_BYTES for codes. */
 static void rows_wanted(const struct plan_sizes *z, struct cuda_plan *plan)
 {
   struct plan_route r = route_expected(z, plan);

@@ -20,7 +20,7 @@ enum { PLAN_TRIAL_BYTES = 4 << 20 }; /* limit of the trial of the matrix unit */
 
 enum plan_filter { PLAN_FILTER_OFF, PLAN_FILTER_AUTOMATIC, PLAN_FILTER_WANTED };
 
-/* What is known when the dictionary comes.  Numbers of jobs are 0 if they are not known. */
+/* What is known when the dictionary comes.  Sizes of jobs are 0 if they are not known. */
 struct plan_sizes {
   idx p, d, max_atoms;
   int bulk, wgmma, multiprocessors; /* as in kernels/forms.h and screen_types.h */
@@ -32,8 +32,9 @@ struct plan_sizes {
   int encoder;           /* 1: an encoder_job will come; d = 1 */
 };
 
-/* Numbers of atoms and rows, and bytes.  `total` is the sum of all bytes.  A launch counts at least
- * the bytes of the trial of the matrix unit, which frees its memory before any launch. */
+/* Members of type idx are numbers of atoms or rows, those of type gidx are bytes.  `total` is the
+ * sum of all bytes.  With the filter, a launch counts at least the bytes of the trial of the matrix
+ * unit, which frees its memory before any launch. */
 struct cuda_plan {
   int screen;                    /* 1: the certified filter is used */
   idx tile;                      /* atoms of a packed tile */

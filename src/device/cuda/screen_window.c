@@ -58,7 +58,7 @@ static int f16_reserve(struct cuda_state *s)
   return cuda_reserve(s, &s->work.norms, sizeof(struct screen_max_norms));
 }
 
-/* Convert the window to fp16 tiles, and find their largest norms. */
+/* Convert the window to fp16 tiles, and find the largest norms of its frames. */
 static int frames_to_f16(struct device *dev)
 {
   struct cuda_state *s = dev->state;

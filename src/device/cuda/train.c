@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Entries are sorted by atom as for the normal equations.  With several widths, the last block
- * first becomes the reconstruction by all codes, whose errors are then squared. */
+ * Entries are sorted by atom as for the normal equations.  With nested widths, the last block
+ * first becomes the reconstruction by all codes; then its errors are computed and squared. */
 #include "device/cuda/train.h"
 
 #include "base/num.h"

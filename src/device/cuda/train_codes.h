@@ -44,8 +44,8 @@ int cuda_train_entries_check(const struct train_codes_job *job, idx most);
 
 /* Launch a kernel with one thread per item, up to a limit of threads. */
 int cuda_train_along(struct device *dev, enum kernel_name name, gidx items, void *arguments);
-/* Replace the lengths counts[k] of k lists by where each list begins; counts[k], after them, <- the
- * end of the last list. */
+/* counts[k + 1]: replace the lengths of k lists by the positions where the lists begin.  The last
+ * number becomes the end of the last list. */
 int cuda_train_starts(struct device *dev, int *counts, idx k);
 
 #endif

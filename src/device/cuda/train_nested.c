@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread takes single numbers of a row, which are independent of each other. */
+ * Threads take single numbers of rows, or a row and a block of atoms.  Column sums alone have a
+ * kernel in which several warps sum the rows of a column. */
 #include "device/cuda/train_nested.h"
 
 #include "base/num.h"

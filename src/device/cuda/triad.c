@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Forward, backward and gradient are one product of two matrices, each read along rows or columns.
- * The kernel copies an operand as it is if its lines are adjacent in memory.  A large operand whose
- * depths are adjacent is transposed first. */
+ * The kernel copies an operand as it is if its lines are adjacent in memory.  In a product of
+ * whole tiles, an operand whose depths are adjacent is transposed first if the other one has many
+ * lines. */
 #include "device/cuda/triad.h"
 
 #include "base/num.h"
