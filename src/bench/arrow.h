@@ -32,15 +32,15 @@ int bench_arrow_solve(void);
 void bench_arrow_end(void);
 
 /* Seconds of one system by LAPACKE and BLAS, on one thread: dpotrf and dtrsm for each row, dsyrk
- * for the sums, dpotrf for the border, then back substitution.  step_t and step_b <- the solution,
- * as of arrow_reference(), with other rounding; work has peer_arrow_work(d, k, n) reals.
+ * for the sums, dpotrf for the border, then back substitution.  step_t and step_b <- the solution
+ * that arrow_reference() finds, with other rounding; work has peer_arrow_work(d, k, n) reals.
  * -1: OpenBLAS or LAPACKE is not installed. */
 double peer_arrow(const struct arrow_system *s, real *step_t, real *step_b, real *work);
 gidx peer_arrow_work(idx d, idx k, gidx n);
 
 /* Seconds of one system by PETSc: the whole matrix is factored and solved by KSPPREONLY and
  * Cholesky.  The time to make the matrix is not included.  -1: PETSc is not installed; there was an
- * error (memory, PETSc, or too many entries for int); or its solution differs from step_t and
+ * error (memory, PETSc, or too many entries for int); or PETSc's solution differs from step_t and
  * step_b.
  * Call peer_petsc_close() after the last system. */
 double peer_petsc(const struct arrow_system *s, const real *step_t, const real *step_b);

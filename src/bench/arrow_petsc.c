@@ -28,7 +28,7 @@ static struct petsc {
   int (*solve)(void *ksp, void *b, void *x);
   int (*free)(void **ksp), (*matrix_free)(void **a), (*vector_drop)(void **x);
 } petsc;
-static int state; /* 0: not tried yet; 1: loaded and initialised; -1: not installed */
+static int state; /* 0: not tried yet; 1: loaded and initialised; -1: either failed */
 
 static int petsc_load(void)
 {

@@ -103,7 +103,7 @@ static int operation_check(struct verifier *v, struct dense_case *c, enum dense_
   return OK;
 }
 
-/* c->error has rows: c->error <- the sums of atoms minus these rows. */
+/* On entry c->error has rows; on return the sums of atoms minus these rows. */
 static int errors_make(struct verifier *v, struct dense_case *c)
 {
   gidx numbers = (gidx)c->n * c->p;
@@ -133,8 +133,8 @@ static int case_check(struct verifier *v, struct dense_case *c)
   return OK;
 }
 
-/* Shapes whose rows, atoms and columns are just below, at, or just above sizes of tiles and of
- * chunks of gradients.  A row has 0 to `most` codes. */
+/* Small shapes, and shapes whose rows, atoms or columns are just below, at, or just above sizes of
+ * tiles and of chunks of gradients.  A row has 0 to `most` codes. */
 static const struct shape {
   idx n, k, p, most;
 } shapes[] = {{1, 1, 1, 1},         {2, 3, 31, 3},      {33, 127, 32, 5},   {64, 3072, 768, 32},

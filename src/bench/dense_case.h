@@ -23,9 +23,9 @@ struct dense_case {
   gidx *start;           /* [n + 1] */
   idx *atom;             /* [entries] */
   float *code;           /* [entries] */
-  gidx *begin;           /* [k + 1] where each atom begins in row and value, sorted by atom */
-  idx *row;              /* [entries] */
-  float *value;          /* [entries] */
+  gidx *begin;           /* [k + 1] where each atom begins in row and value */
+  idx *row;              /* [entries] the rows of the codes, sorted by atom */
+  float *value;          /* [entries] the codes, in this order, too */
   float *atoms, *error;  /* [k][p], [n][p] */
   float *full;           /* [n][k] the codes as a matrix with zeros */
   float *sparse, *dense; /* results from lists, and from whole matrices */

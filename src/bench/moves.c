@@ -19,7 +19,7 @@ enum { DIRECTIONS = 4, COLOR_ROWS = 2 * ROW_BLOCK };
 
 struct moves {
   struct arena arena;
-  gidx n; /* of all ranks */
+  gidx n; /* rows of all ranks */
   idx p, k, atom_rows;
   float *atoms; /* [k][p] */
   struct row_source rows;

@@ -8,9 +8,9 @@
 #include "bench/route.h"
 #include "comm/comm.h"
 
-/* A sweep over rows that have one atom each.  Each rank has rank_rows rows; class_rows of them have
- * an atom of the same class; each atom has atom_rows rows on all ranks.  *work <- each rank's part
- * of sweep_work() (refit/times.h). */
+/* A sweep over rows that have one atom each.  Each rank has rank_rows rows.  The atoms of a class
+ * have about class_rows of these rows.  Each atom has atom_rows rows, all ranks together.  *work <-
+ * each rank's part of sweep_work() (refit/times.h). */
 struct bench_moves_shape {
   idx columns, atom_rows, class_rows, rank_rows;
 };

@@ -18,7 +18,7 @@ double median_ratio(const double *a, const double *b, int count);
 enum { PEER_ROWS = 512 };
 
 /* Seconds of the product rows[n][p] x atoms[k][p]' by sgemm; 0 when OpenBLAS is not installed.  The
- * products of PEER_ROWS rows at a time are written to product[PEER_ROWS][k], over the last ones. */
+ * rows are taken PEER_ROWS at a time; product[PEER_ROWS][k] is written again each time. */
 double peer_sgemm(const float *rows, const float *atoms, idx n, idx k, idx p, float *product,
                   int threads);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A rate is the work of all ranks divided by the median time of the slowest rank.  On a CPU most
  * times are processor time divided by the threads that run at once (spent()), so that other
- * programs matter little.  Rows and atoms are random.  The filter leaves more candidates for
- * random rows than for most rows. */
+ * programs matter little.  Rows and atoms are random.  The filter leaves more candidates for such
+ * rows than for most rows of real data. */
 #include "bench/rates.h"
 
 #include <limits.h>
@@ -97,8 +97,8 @@ static struct moment now(void)
 }
 
 /* Seconds since `begun`.  With a GPU: by the clock.  On a CPU: the processor time divided by the
- * smaller of `threads` and the cores of a rank, which is the time of a rank that has its cores to
- * itself. */
+ * smaller of `threads` and the cores of a rank.  A rank that has its cores to itself takes about
+ * this time. */
 static double spent(const struct bench *b, struct moment begun, int threads)
 {
   struct moment end = now();
@@ -470,7 +470,7 @@ static int step_run(struct bench *b, const double *at)
   return bench_train_step(&b->scores);
 }
 
-/* The ranks share each step, so the work of a rank is the work of a step divided by the ranks. */
+/* The ranks divide each step.  So a rank's work is the work of a step divided by their number. */
 static int steps_measure(struct bench *b)
 {
   static const idx columns[] = {64, MOST_COLUMNS}, atoms[] = {512, CODED_ATOMS};
@@ -620,7 +620,8 @@ static int source_read_run(struct bench *b, const double *at)
 }
 
 /* Measure RATE_COUNT: the time to encode FILE_BLOCKS sum blocks per rank, without the times of
- * reading, routing and codes.  The difference of two encodes leaves the time of opening out. */
+ * reading, routing and codes.  Two encodes are timed, one with FILE_BLOCKS sum blocks more: the
+ * time of opening is not in the difference. */
 static int count_measure(struct bench *b, idx p, idx s)
 {
   static struct encode_result result;

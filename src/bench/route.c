@@ -379,7 +379,8 @@ static int sustained_print(struct bench *b, enum bench_case which)
 }
 
 /* Print for a GPU: the peak rate that follows from its clock, the share of selection and merging in
- * routing, the rate of copies, and counts of kernels and copied bytes. */
+ * routing, the rate of copies, and counts of kernels and copied bytes.  With the filter also its
+ * sustained time, and the time to convert the dictionary.  JSON has some of these only. */
 static int gpu_print(struct bench *b)
 {
   struct device *dev = &b->problems[CASE_RANDOM].device;

@@ -16,8 +16,8 @@ struct bench_route_options { /* options of route; other benchmarks use some of t
 };
 enum { BENCH_SHAPE_ROWS = 4, BENCH_ROUTE_ROWS = 2, BENCH_PRODUCT_ROWS = 2 };
 extern const struct option_row bench_shape_rows[BENCH_SHAPE_ROWS]; /* the last row is --top-s */
-extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS]; /* only of route */
-/* Of dense and train; the last row is only of dense. */
+extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS]; /* only for route */
+/* Options of dense and train; the last one is only for dense. */
 extern const struct option_row bench_product_rows[BENCH_PRODUCT_ROWS];
 
 struct json;

@@ -15,7 +15,8 @@ struct bench_serve_options {
 enum { BENCH_SERVE_ROWS = 6 };
 extern const struct option_row bench_serve_rows[BENCH_SERVE_ROWS];
 
-/* Measure and print.  `shape` has the most rows of a step, atoms, columns and atoms per row. */
+/* Measure and print.  shape: atoms, columns, atoms per row; its n_rows is the largest number of
+ * rows of a step. */
 int bench_serve(const struct bench_serve_options *o, const struct bench_route_options *shape,
                 const struct bench_common *common, struct comm *c);
 

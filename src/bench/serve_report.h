@@ -11,8 +11,8 @@ enum serve_case { ENCODE, ALONE, OFF, STATIC, DYNAMIC, UNWATCHED, CASES };
 
 /* Results of one case; NaN: not measured. */
 struct serve_measured {
-  /* Latency of requests: median, 99th percentile, maximum.  Maximum latency of status requests.
-   * All in ms.  Rows of the backlog per second. */
+  /* p50, p99, most: median, 99th percentile and maximum of the latency of requests, in ms.  status:
+   * the maximum latency of status requests, in ms.  backlog: rows of the backlog per second. */
   double p50, p99, most, status, backlog;
   gidx requests, refused, lost, steps, target; /* target: rows of a step, as the server chose */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Times back product, gradient and forward product of one matrix in turn, and prints medians. */
+ * Times back product, gradient and forward product of one matrix in turn, and on a CPU first sgemm
+ * of OpenBLAS.  Prints medians. */
 #include "bench/triad.h"
 
 #include <stdio.h>
@@ -22,7 +23,7 @@ struct bench {
   const struct bench_route_options *o;
   const struct bench_common *common;
   struct device device;
-  struct buffer x, w, y, product; /* [m][k], [n][k], [m][n]; for sgemm, on a CPU: [PEER_ROWS][n] */
+  struct buffer x, w, y, product; /* [m][k], [n][k], [m][n]; of sgemm, CPU only: [PEER_ROWS][n] */
   struct buffer dx, dw;           /* [m][k], [n][k] */
   struct buffer work;             /* work space of products and gradients */
   enum precision precision;

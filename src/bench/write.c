@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Writes a result of supports and scores, without codes: the same sum block (4,096 rows) again and
  * again.  The plain writer has the same ranks, offsets and folder.  Result, plain writer and hash
- * take turns.  Each file is removed before the next one begins.  Removal is not timed: it takes a
- * third of the time of a plain write, and equally long for both files. */
+ * take turns.  Result and plain file are removed before the next one begins.  This removal is not
+ * timed: it takes a third of the time of a plain write, and equally long for both files. */
 #include "bench/write.h"
 
 #include <errno.h>

@@ -19,9 +19,9 @@ extern const struct option_row bench_write_rows[BENCH_WRITE_ROWS];
 int bench_write(const struct bench_write_options *o, const struct bench_route_options *route,
                 const struct bench_common *common, struct comm *c);
 
-/* Write a result of the shape that `sagitta-bench rates` measures, some times.  *w <- the shortest
- * seconds to write its rows, the shortest seconds from then until it is published, and the bytes of
- * its supports and scores.  Collective. */
+/* Write a result of the shape that `sagitta-bench rates` measures, several times.  *w <- the
+ * shortest time to write its rows, the shortest time from then until it is published, both in
+ * seconds, and the bytes of its supports and scores.  Collective. */
 struct write_seconds {
   double rows, end, bytes;
 };

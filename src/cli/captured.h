@@ -43,8 +43,8 @@ int rows_or_capture_open(struct rows_input *rows, struct captured *c, struct com
                          const char *name, const char *capture,
                          const struct device_options *device);
 /* Warn if rounding errors of scores may be visible in the rows of a capture (N.27).  The product of
- * the norms of query and key bounds the terms of a score.  Uses the largest norms that the ranks
- * have read so far, so call it after the rows were computed.  Collective. */
+ * the norms of query and key bounds the sum of |terms| of a score.  Uses the largest norms that the
+ * ranks have read so far, so call it after the rows were computed.  Collective. */
 int captured_report(struct comm *c, const struct capture_input *in);
 void captured_close(struct captured *c);
 

@@ -129,8 +129,8 @@ static int inputs_open(struct compare_job *j, struct compare_options *o,
   return density_find(j);
 }
 
-/* Print how many atoms of one dictionary have a cosine of `above` or less with their nearest atom
- * in the other one.  Name the first of these atoms, the lowest cosine first. */
+/* Print how many atoms of one dictionary have a |cosine| of `above` or less with their nearest atom
+ * in the other one.  Name the first of these atoms, the lowest |cosine| first. */
 static void lonely_print(const struct matches *p, char name, real above)
 {
   enum { SHOWN = 8 };

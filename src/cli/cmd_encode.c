@@ -197,7 +197,7 @@ struct encode_state {
   struct captured captured; /* with --capture */
   struct dictionary_input dictionary;
   struct encoder_input encoder; /* with --encoder or --l0 */
-  int detects;                  /* --detect was given; its dictionary became --encoder */
+  int detects;                  /* --detect was given: --encoder took the value of --dictionary */
   struct score_cuts cuts;       /* with --l0 */
   struct encode_task task;
   struct row_part part;     /* the rows of --row-range, or all rows */
@@ -486,8 +486,8 @@ static void encoder_fill(const struct run *run, const struct encode_options *o,
              t->nonnegative ? "nonnegative" : "of either sign");
 }
 
-/* Fill in the task from options and inputs.  Warn if there are fewer atoms or rounds per row than
- * were chosen, or fewer rounds than the dictionary was fitted with. */
+/* Fill in the task from options and inputs.  Without an encoder, warn if rows get fewer atoms or
+ * rounds than were chosen, or fewer rounds than the dictionary was fitted with. */
 static int task_fill(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   idx k = job->dictionary.source.k;
@@ -561,8 +561,8 @@ static void job_free(struct encode_state *job)
   free(job);
 }
 
-/* Begin the identity with the values of options that take effect.  That of a part also has its
- * range of rows. */
+/* Begin the identity with the values of options that take effect.  With --row-range, but without
+ * --join, the range of rows is one of them. */
 static int identity_begin(struct run *run, const struct encode_options *o,
                           const struct encode_state *job)
 {
@@ -649,7 +649,7 @@ static int cuts_confirm(struct run *run, const struct encode_state *job)
 }
 
 /* If a mean is subtracted: warn if these rows are of another scale than the fitted ones.  Otherwise
- * advise to subtract one, unless the dictionary was fitted without a mean or an encoder is used. */
+ * advise to subtract one, unless the dictionary was fitted without a mean or --encoder is given. */
 static void mean_advise(const struct run *run, const struct encode_options *o,
                         const struct encode_state *job)
 {
@@ -665,8 +665,8 @@ static void mean_advise(const struct run *run, const struct encode_options *o,
 }
 
 /* Announce how many bytes the job writes and reads after it is asked to stop.  It writes the three
- * blocks that are in flight.  Then it reads a part again as a whole; of a growing file it reads
- * only the bytes that are not yet checked, at most 256 MiB. */
+ * blocks that are in flight.  Then it reads the finished part of the result again as a whole; but
+ * of a growing file it reads only the bytes that are not yet checked, at most 256 MiB. */
 static void ending_set(const struct encode_state *job)
 {
   const struct encode_task *t = &job->task;

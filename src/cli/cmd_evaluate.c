@@ -102,7 +102,7 @@ static const struct option_set evaluate_set = {
     .has_config = 1,
 };
 
-/* Labels are predicted in three series: of the row itself, of the previous row, of the next row. */
+/* A row's codes predict three labels: that of the row itself, of the previous and the next row. */
 enum { LABEL_SERIES = 3 };
 
 /* The inputs --truth, --labels and --encoder, which measure how well atoms find features, and the
@@ -113,7 +113,7 @@ struct feature_inputs {
   struct supports_input truth;
   struct identity truth_of; /* the hash of the rows, from the file of the truth */
   struct dictionary_input features;
-  struct compare_result compared; /* the decoder's atoms with the features */
+  struct compare_result compared; /* each atom's nearest feature */
   struct pairs pairs;             /* atoms and features, paired one to one */
   struct dictionary_input encoder_file;
   struct encoder_input encoder;

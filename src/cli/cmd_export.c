@@ -284,8 +284,8 @@ static const char *encoder_of(const struct export_model *e)
 }
 
 /* For files of an autoencoder.  With --rows, log how much of the rows the other program would
- * explain.  ERR_INPUT: the dictionary has no encoder, --force is not given, and there are no rows,
- * or the other program would explain too little of them. */
+ * explain.  ERR_INPUT, only for a dictionary without an encoder, and without --force: --rows is not
+ * given, or the other program would explain too little of the rows. */
 static int model_evaluate(struct run *run, struct export_job *job, const struct export_options *o)
 {
   const struct export_model *e = &job->model;

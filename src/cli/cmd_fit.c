@@ -245,7 +245,8 @@ static int update_options_check(const struct fit_job *j, enum fit_update update)
   return OK;
 }
 
-/* Refuse --rates with options whose work is not known, or for which no rate is measured. */
+/* Refuse --rates without --dry-run, and with options whose work is not known, or for which no rate
+ * is measured. */
 static int rates_option_check(const struct fit_options *o)
 {
   TRY(report_rates_check(o->rates, o->dry_run));
@@ -457,8 +458,8 @@ static void encode_fill(struct fit_job *j)
 }
 
 /* Announce the bytes that a stop writes: the atoms of the last sweep, and those of the sweep before
- * it, which may not be on disk yet.  With --minibatch also the Gram matrix and the sums of rows, or
- * with --update conjugate one weight per atom. */
+ * it, which may not be on disk yet.  Without --minibatch also sweep.h5.  With --minibatch also the
+ * Gram matrix and the sums of rows, or with --update conjugate one weight per atom. */
 static void ending_set(const struct fit_job *j)
 {
   gidx k = j->task.k, p = j->rows.source.p;
@@ -476,7 +477,8 @@ static int block_drop(void *self, const struct support_block *block)
   return OK;
 }
 
-/* Evaluate the held-out rows with as many atoms per row as in supports.h5.  Collective. */
+/* If encode_s is set: evaluate the held-out rows with as many atoms per row as supports.h5 has.
+ * Collective. */
 static int held_out_encode(struct fit_job *j)
 {
   static const struct support_sink nowhere = {NULL, block_drop};

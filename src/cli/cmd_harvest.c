@@ -197,9 +197,10 @@ static void result_log(const struct run *run, const struct harvest_job *j)
              (long long)j->result.blind);
 }
 
-/* Choose what ranks divide, queries or positions.  All ranks must choose the same, and some may
- * have no GPU, so with several ranks the device does not matter.  A single rank with a GPU takes
- * queries, because its GPU can then hold all keys and values. */
+/* What ranks divide, queries or positions: as --cut says, or with `auto` the choice is made here.
+ * All ranks must choose the same, and some may have no GPU, so with several ranks the device does
+ * not matter.  A single rank with a GPU takes queries, because its GPU can then hold all keys and
+ * values. */
 static enum harvest_cut cut_choose(const struct harvest_job *j, const struct harvest_options *o,
                                    int ranks)
 {

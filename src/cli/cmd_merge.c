@@ -242,7 +242,7 @@ static int parts_check(const struct merge *m)
   return OK;
 }
 
-/* Warn if the files of rows that parts were made from differ in size or time. */
+/* Warn if the files that a part took its rows from differ in size or time from the first part's. */
 static void files_compare(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];

@@ -150,7 +150,7 @@ static struct sparse_coder_shape sparse_coder_shape_of(const struct refit_job *j
   return shape;
 }
 
-/* Open the job.  A resumed run also has the inputs with which the first run started. */
+/* Open the job.  A resumed run loads the same inputs as the first run (refit_files.c). */
 static int files_open(struct refit_job *j)
 {
   const struct refit_options *o = j->o;

@@ -213,7 +213,7 @@ static int encoder_take(struct train_job *j)
 }
 
 /* Log what is taken from the given dictionary.  Warn if its encoder is not taken, or if it has no
- * mean. */
+ * mean and --uncentered is not given. */
 static void given_show(const struct train_job *j)
 {
   const char *name = j->given.name;

@@ -132,7 +132,7 @@ static int seed_run(struct fit_job *j)
   return OK;
 }
 
-/* From here on dictionary.h5 gets the results of the other seeds so far when it is written. */
+/* From here on each write of dictionary.h5 includes the results of the other seeds so far. */
 static void record_take(struct fit_job *j)
 {
   struct seeds_record *r = &j->seeds;

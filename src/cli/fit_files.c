@@ -188,7 +188,7 @@ static int save(void *self)
 }
 
 /* Copy the best atoms on every rank; on rank 0 copy what the writer thread reads.  The sums and
- * weights of a fit by parts are not copied, since it waits for the thread. */
+ * weights of a fit by parts are not copied, since such a fit waits for the thread. */
 static int snapshot(void *self)
 {
   struct fit_files *f = self;

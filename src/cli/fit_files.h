@@ -6,7 +6,7 @@
  * A sweep that is the best so far is written to dictionary.h5, any other sweep to state.h5.  If
  * --minibatch divides the rows into parts, every sweep is written to state.h5 first.  Each file has
  * the lines of all sweeps so far.  A resumed fit continues from the file with more lines, or from
- * state.h5 if the numbers are equal.  dictionary.h5 always has the best atoms, only state.h5 has
+ * state.h5 if the numbers are equal.  dictionary.h5 always has the best atoms; only state.h5 has
  * the sums or weights of parts.  state.h5 is removed when a newer dictionary.h5 makes it useless,
  * supports.h5 when dictionary.h5 gets other atoms, sweep.h5 (sweep_files.h) when either file is
  * written. */
@@ -27,7 +27,7 @@ struct fit_files {
   struct job job;           /* of dictionary.h5; more[0] is state.h5, more[1] is supports.h5 */
   struct sweep_files sweep; /* sweep.h5: the unfinished sweep */
   idx k, p;
-  int nonnegative, has_parts, is_conjugate; /* has_parts: state.h5 has sums, or weights */
+  int nonnegative, has_parts, is_conjugate; /* has_parts: state.h5 has sums; conjugate: weights */
   idx rounds, top_s;                        /* when all rows are encoded */
   const real *mean;         /* [p] of the fitted rows, borrowed; NULL: rows are not centred */
   struct fit_extra *extra;  /* borrowed */

@@ -39,7 +39,7 @@ const struct option_row fit_compute_rows[FIT_COMPUTE_ROWS] = {
     CPU_VARIANT_OPTION(offsetof(struct fit_compute, cpu_variant), "instruction set of the loops"),
 };
 
-/* An imported encoder may give rows different numbers of atoms: such supports are refused. */
+/* Refuse supports whose rows have different numbers of atoms, as those of imported encoders may. */
 static int lengths_check(const struct supports_input *s)
 {
   const struct support_source *source = &s->source;

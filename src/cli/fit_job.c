@@ -69,8 +69,8 @@ struct plan {
   gidx dictionary, state, supports, disk; /* disk: the most at one time */
 };
 
-/* A new file exists beside the file that it replaces, until it is complete.  Without
- * minibatches sweep.h5 is on disk, too. */
+/* A new file exists beside the file that it replaces, until the new one is complete.  In a fit
+ * without minibatches sweep.h5 is on disk, too. */
 static gidx disk_bytes(const struct plan *p, const struct fit_forecast *f, gidx atoms)
 {
   gidx sweep = f->parts == 1 ? atoms * (gidx)sizeof(real) : 0;
@@ -196,7 +196,7 @@ static void memory_lines(const struct fit_job *j, const struct fit_forecast *f,
          1e-6 * (double)p->supports);
 }
 
-/* Held-out rows are also encoded at the end, if rows then have --encode-s atoms. */
+/* If encode_s is set, held-out rows are also encoded at the end (cmd_fit.c). */
 static double times_find(const struct fit_job *j, const struct fit_forecast *f,
                          const struct rates *r, struct times *t)
 {

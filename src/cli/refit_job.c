@@ -144,8 +144,8 @@ static int steps_open(struct refit_job *j)
   return OK;
 }
 
-/* Called between two atoms: save the sweep if that is due, and ask whether to stop.  --max-seconds
- * counts only after the first call, so that each run takes some steps. */
+/* Called between atoms, and after the last one: save the sweep if that is due, and ask whether to
+ * stop.  --max-seconds counts only after the first call, so that each run takes some steps. */
 static int steps_poll(void *self, const struct sweep_point *at, int *stop)
 {
   struct refit_job *j = self;

@@ -49,7 +49,7 @@ struct refit_job {
   struct atom_step *steps; /* [k] */
   gidx *density;           /* [k] */
   int is_left_out;         /* the last sweep is neither published nor being published */
-  real handed_over;        /* time when publishing last began */
+  real handed_over;        /* log_seconds() when publishing last began */
   real tss;
   struct metrics metrics;
   struct phase phases[REFIT_PHASES];
@@ -60,8 +60,8 @@ struct refit_job {
 /* Set the facts of the start, and line 0 of the history: what the codes explain before the first
  * sweep. */
 int refit_start_evaluate(struct refit_job *j);
-/* *explained, on rank 0 <- what the codes of the state explain, computed from the residuals.  said:
- * the same, as the file has it; warn if it differs. */
+/* *explained, on rank 0 <- the explained variance of the state's codes, computed from the
+ * residuals.  said: the explained variance that `file` has; warn if the two differ. */
 int refit_state_evaluate(struct refit_job *j, const char *file, real said, real *explained);
 /* With --holdout: j->held <- the explained variance of the held-out rows.  The job may be
  * stopped. */
@@ -69,8 +69,8 @@ int refit_held_out_evaluate(struct refit_job *j);
 
 /* Read the classes of --classes, or find those of the state's supports. */
 int refit_classes_find(struct refit_job *j);
-/* Round the state, route its rows again if reroute is 1, solve the codes, and evaluate them.  The
- * job may be stopped. */
+/* Round the frames to float32, route the rows again if reroute is 1, solve the codes, and evaluate
+ * them.  The job may be stopped. */
 int refit_state_finish(struct refit_job *j, int reroute);
 /* Run sweeps until there are --sweeps of them, or the job is asked to stop. */
 int refit_sweeps_run(struct refit_job *j);

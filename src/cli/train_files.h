@@ -3,7 +3,7 @@
  *
  * Floor: cli.
  *
- * state.h5 is a dictionary with its encoder, and everything else that a resumed training needs.
+ * state.h5 has a dictionary with its encoder, and everything else that a resumed training needs.
  * dictionary.h5 is written at the end, and state.h5 is then removed. */
 #ifndef CLI_TRAIN_FILES_H
 #define CLI_TRAIN_FILES_H

@@ -51,7 +51,7 @@ int job_summary(const struct job *job);
 int job_is_saving(struct job *job);
 
 /* C: call this after the algorithm, with its status.  Wait for the thread, even after a failure,
- * and end it, so that no file is being written when the job ends.  wait: counts the time. */
+ * and end it, so that no file is being written when the job ends.  The phase *wait has the time. */
 int job_settle(struct job *job, int status, struct phase *wait);
 
 #endif

@@ -9,7 +9,7 @@
  *       `-- C: the algorithm, job_checkpoint() after each step -> job_settle()
  *
  * A  encode, route, solve, assemble: one file grows.  A stopped job publishes the finished part in
- *    the place of the result, and a later run copies it; or it leaves the file, with a journal.
+ *    the place of the result, and a later run copies it; or it leaves the file and a journal.
  * B  train, fit --find features: the state is published as state.h5, until the result replaces it.
  * C  fit, refit: there are several files; type->find() chooses from which of them a run resumes.
  *
@@ -84,11 +84,11 @@ struct job {
   int is_complete;    /* the result is complete: no file is begun */
   const char *advice; /* rank 0: ends the message about a result of another job; NULL: none */
   char left[4096];    /* rank 0, A: the journal of a growing file (io/journal.h); "": none */
-  struct output_path place, more[JOB_MORE]; /* rank 0: of the result, and of type->more */
+  struct output_path place, more[JOB_MORE]; /* rank 0: of the result and of the files type->more */
 
   /* Set by the command after job_open(), before it publishes. */
   const char *device; /* what computes, for /run of published files */
-  int threads;        /* number of its threads, for /run */
+  int threads;        /* threads per rank, for /run */
   int writes_beside;  /* C: a thread of rank 0 writes checkpoints while the job computes */
   /* Set before the algorithm begins.  The functions may be NULL; their argument is `of`. */
   int (*may_stop)(void *of); /* between two steps: may the job stop there? */

@@ -6,8 +6,8 @@
  *
  * run.json is the log for programs.  It lies beside the results, and describes the run that
  * published the last of them.  It is written after a result, under a temporary name that is then
- * renamed, so that it can be watched.  If it cannot be written, a warning says so.  The functions
- * summary_..._add() and _set() note its contents. */
+ * renamed, so no reader sees half of it.  If it cannot be written, a warning says so.  The
+ * functions summary_..._add() and _set() note its contents. */
 #ifndef JOB_SUMMARY_H
 #define JOB_SUMMARY_H
 
@@ -17,8 +17,8 @@
 #include "model/identity.h"
 #include "model/results.h"
 
-/* Fill the facts of /run: version, revision, numerics, command, options, host, ranks, threads,
- * device, start, end, any identity.  Returns their number; texts are valid until the next call. */
+/* Fill the facts of /run (doc/formats.md), and note the device for run.json.  Returns the number of
+ * facts; their texts are valid until the next call. */
 enum { MAX_FACTS = 64 };
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
 
@@ -45,9 +45,9 @@ int summary_entries(struct json **j);
 void summary_write(const struct run *run);
 
 /* The run has ended: write run.json if the run published a result.  With --json print its entries,
- * without options, libraries, ranks and cores, unless the command printed an object of its own.
- * Only the first call counts: that of main, or of a command whose options are freed at its end.
- * ERR_MEMORY. */
+ * without host, start, options, libraries, job, ranks and cores, unless the command printed its own
+ * object.  Only the first call counts: that of main, or of a command whose options are freed at its
+ * end.  ERR_MEMORY. */
 int summary_end(const struct run *run);
 
 #endif

@@ -90,7 +90,7 @@ int encoded_check(struct sagitta *h)
   return vectors_check(&h->encoder);
 }
 
-/* active_room() puts active atoms on the device. */
+/* For the encoder `active`, active_room() puts the atoms on the device. */
 int encoded_put(struct sagitta *h)
 {
   return is_active(h) ? OK : device_put_tile(&h->device, h->encoder.weights, h->encoder.k, 0);
@@ -126,8 +126,8 @@ void encoded_free(struct sagitta *h)
   active_close(&h->active);
 }
 
-/* Find the active atoms of n rows, a->most_n rows at a time: h->active has room for as many entries
- * as these rows have scores. */
+/* Find the active atoms of n rows, a->most_n rows at a time: h->active has room for one entry per
+ * score of these a->most_n rows. */
 static int active_find(struct sagitta *h, const struct buffer *rows, idx n)
 {
   struct active *a = &h->active;

@@ -9,7 +9,8 @@
 
 /* Set h->encoder from the options, and check it.  ERR_USAGE, ERR_INPUT, ERR_MEMORY. */
 int encoded_check(struct sagitta *h);
-/* Put the encoder's matrix on the device.  encoded_alloc() does this for active atoms. */
+/* Put the encoder's matrix on the device.  The encoder `active` has none: for it encoded_alloc()
+ * puts the atoms there. */
 int encoded_put(struct sagitta *h);
 
 /* Allocate for h->rows rows.  ERR_MEMORY.  encoded_free() is also safe if nothing was allocated. */

@@ -7,8 +7,9 @@
  * The library uses no MPI, installs no signal handler, prints nothing and never exits.  The only
  * files are the cached kernels of a GPU (doc/environment.md).  sagitta_open(), sagitta_encode() and
  * sagitta_support() return 0 or an exit code of doc/design.md; sagitta_message() then has the text.
- * All other state is in handles.  One thread at a time may use a handle; several handles may
- * compute in parallel.  CUDA is opened only if a handle asks for a GPU. */
+ * The text belongs to the calling thread; all other state is in handles.  One thread at a time may
+ * use a handle; several handles may compute in parallel.  CUDA is opened only if a handle asks for
+ * a GPU. */
 #ifndef LIBRARY_LIBRARY_H
 #define LIBRARY_LIBRARY_H
 
@@ -63,7 +64,8 @@ struct sagitta_codes {
 struct sagitta; /* a handle */
 
 SAGITTA_API int sagitta_abi(void);
-/* The message of this thread's last call, "" if that succeeded.  Valid until its next call. */
+/* The message of this thread's last call that returned an exit code; "": the code was 0.  Valid
+ * until the next such call. */
 SAGITTA_API const char *sagitta_message(void);
 
 /* *handle <- a new handle; NULL after a failure.  The options are copied, but not their arrays. */

@@ -33,7 +33,7 @@ struct detect {
   gidx blocks;             /* sum blocks of all rows */
   float *x;                /* [ROW_BLOCK][p] */
   idx n;                   /* rows in x */
-  real *chain, *chains;    /* [p][p] sums of a block; on rank 0 [size][p][p] of all ranks */
+  real *chain, *chains;    /* [p][p] sums of a block; rank 0: [size][p][p] those of all ranks */
   real *tree;              /* [levels][p][p] on rank 0, as in base/sums.h */
   gidx pushed;             /* blocks in the tree */
   real *root;              /* [p][p] inverse square root of the covariance */
@@ -302,8 +302,9 @@ static void tiles_fill(struct detect *d)
   }
 }
 
-/* For each row in d->x and each atom of a tile: count its score in d->begins, at
- * detector_position(). */
+/* For each row in d->x and each atom of tile `task`: find detector_position() of the atom's score
+ * among the atom's part of d->fires.  If the position is inside that part, count it in
+ * d->begins. */
 static void tile_count(void *self, gidx task)
 {
   enum { ROWS = 64 };
@@ -354,7 +355,7 @@ static void thresholds_find(struct detect *d)
   r->mean_f1 = told ? r->mean_f1 / told : nan_canonical();
 }
 
-/* The estimated bytes of the lists of all rows of the sample, which every rank has. */
+/* Every rank has the lists of all rows of the sample.  Returns an estimate of their bytes. */
 static gidx lists_bytes(const struct detect_task *t)
 {
   gidx rows = imin(t->rows->n, (gidx)DETECT_BLOCKS * ROW_BLOCK);

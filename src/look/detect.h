@@ -32,8 +32,8 @@ struct detect_task {
 struct detect_result { /* the same on every rank */
   float *weights;      /* [k][p] */
   float *threshold;    /* [k] a detector fires if its score is above this; FLT_MAX: never */
-  float *firing;       /* [k] a code fires if it is above this */
-  real *f1;            /* [k] F1 of "the detector fires" as a prediction of "the code fires" */
+  float *firing;       /* [k] an atom fires in a row if its code is above this */
+  real *f1;            /* [k] F1 of "the detector fires" as a prediction of "the atom fires" */
   real mean_f1;        /* over the atoms that fire in the sample; NaN: none does */
   gidx rows, silent;   /* rows of the sample; atoms that fire in none of them */
   struct arena arena;

@@ -131,8 +131,9 @@ static real single_score(const struct probing_job *j, idx label, idx atom, float
   return probe_f1(&j->series, label, threshold, entries, count);
 }
 
-/* The rows of a half in which at least one of k atoms has a positive code, each once, in the order
- * of the atoms' entries. */
+/* The rows of a half in which at least one of k atoms has a positive code.  Each row is listed
+ * once: first the rows of the first atom in the order of its entries, then those that the second
+ * atom adds, and so on. */
 struct row_scores {
   gidx count;
   idx *row;
@@ -168,8 +169,8 @@ static int rows_list(const struct probing_job *j, int half, idx label, int k,
   return OK;
 }
 
-/* The listed rows of a half, and the numbers of its other rows, which have no code of the k
- * atoms. */
+/* The listed rows of a half; and, for its other rows, in which the k atoms have no code, how many
+ * there are, and how many of them have the label. */
 static struct logistic_rows logistic_rows_of(const struct probing_job *j, int half, idx label,
                                              int k, const struct row_scores *rows)
 {

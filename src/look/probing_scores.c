@@ -46,8 +46,8 @@ static int buffers_alloc(const struct scoring *s, struct buffers *b)
   return arena_alloc(&b->arena, &b->entries, rows, sizeof *b->entries);
 }
 
-/* b->scores[rows][DETECTOR_TILE] <- the products of atoms atom .. atom + count - 1 with rows first
- * .. first + rows - 1. */
+/* b->scores[rows][DETECTOR_TILE] <- the products of rows first .. first + rows - 1 with the
+ * encoder's weights of atoms atom .. atom + count - 1. */
 static void tile_score(const struct scoring *s, idx atom, idx count, gidx first, gidx rows,
                        struct buffers *b)
 {
@@ -59,8 +59,8 @@ static void tile_score(const struct scoring *s, idx atom, idx count, gidx first,
   detector_scores(s->x + first * s->p, rows, s->p, b->tile, b->scores);
 }
 
-/* b->entries <- the sorted scores of `atom`, which is number j of the tile.  Returns 0 if a score
- * is not finite. */
+/* b->entries <- the sorted scores of `atom`, which is atom j of the tile, in rows first .. first +
+ * rows - 1.  Returns 0 if a score is not finite. */
 static int entries_sort(const struct scoring *s, idx atom, idx j, gidx first, gidx rows,
                         struct buffers *b)
 {

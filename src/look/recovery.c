@@ -5,8 +5,8 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* Add the rows of a block to the counts.  Its codes and truth have at most a few million entries
- * each. */
+/* Add the rows of a block to the counts.  supports_block() has limited the codes and the truth of
+ * the block to a few million entries each. */
 static int block_count(const struct recovery_task *t, gidx first, gidx n, struct supports *codes,
                        struct supports *truth, struct recovery_counts *counts)
 {

@@ -40,7 +40,7 @@ static int sweep_take(void *self, real *frames, struct atom_step *steps)
   return comm_broadcast(c, steps, f->k, sizeof *steps);
 }
 
-/* Check that the saved sweep began with the contents of the files beside it. */
+/* Check that the saved sweep has these classes, and began with the files beside it. */
 static int state_check(const struct sweep_files *f, const struct sweep_facts *now,
                        const struct sweep_facts *then)
 {
@@ -67,7 +67,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
   job_save_later(f->job);
   f->saved_atoms = 0;
   if (!f->there) return OK;
-  f->there = 0; /* a file of another sweep is replaced or removed by the writer thread */
+  f->there = 0; /* a later save replaces a file of another sweep, or sweep_files_end() removes it */
   if (then->sweeps != now->sweeps) {
     log_info("resume  sweep.h5 is of sweep %lld, not %lld, and is not used",
              (long long)then->sweeps + 1, (long long)now->sweeps + 1);
@@ -85,7 +85,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
   return OK;
 }
 
-/* Rank 0: is it time to save, or does a long step follow? */
+/* Rank 0: is it time to save?  It is also if all atoms are done and the rest takes long. */
 static int is_due(const struct sweep_files *f, const struct sweep_point *at)
 {
   static const double LONG = 0.1; /* a fraction of --save-seconds, since saving takes seconds */
@@ -94,10 +94,10 @@ static int is_due(const struct sweep_files *f, const struct sweep_point *at)
   return log_seconds() >= job->due || at->after >= LONG * job->save_seconds;
 }
 
-/* *asked <- the reasons to save the sweep, or to stop, as bits; 0: none. */
+/* *asked <- the reasons of all ranks to save the sweep, or to stop, as bits; 0: none. */
 static int asked_find(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked)
 {
-  static const double SHORT = 1; /* seconds; if less is left, the sweep is ended and published */
+  static const double SHORT = 1; /* seconds; a stop waits for an end that takes less */
   struct run *run = f->job->run;
   *asked = at->after > 0 && at->after < SHORT ? 0 : job_stop_asked(f->job);
   if (run->comm.rank == 0 && is_due(f, at)) *asked |= STOPS_SAVE;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sweep.h5, beside the results of refit and fit, is an unfinished sweep.  It is saved every few
- * minutes, and when the job is asked to stop; --resume continues inside the sweep.
+ * sweep.h5, beside the results of refit and fit, is an unfinished sweep.  It is saved every
+ * --save-seconds, and when the job is asked to stop; --resume continues inside the sweep.
  *
  * Floor: results.
  *
  * The other files in the folder are the results of the last whole sweep.  Residuals and codes are
- * made again from them (refit/replay.h).  A sweep.h5 of any sweep but the next one is useless.  It
- * is removed when a sweep is published, or when the job ends. */
+ * made again from them (refit/replay.h).  A sweep.h5 is of use only if its sweep is the next one.
+ * It is removed when a sweep is published, or when the job ends. */
 #ifndef RESULTS_SWEEP_FILES_H
 #define RESULTS_SWEEP_FILES_H
 
@@ -19,7 +19,7 @@ struct sweep_files {
   idx k, d, p;
   struct phase *write;      /* borrowed: time of saving is counted here; NULL: nowhere */
   struct output_path place; /* rank 0 */
-  int there;                /* 1: an earlier run left a file; on every rank, like found */
+  int there;                /* 1: a file of an earlier run is not used yet; on every rank */
   struct sweep_facts found;
   struct sweep_facts now;    /* the sweep in work */
   gidx saved_atoms;          /* atoms of the sweep in work that the file has, from any run */
@@ -41,9 +41,9 @@ int sweep_files_broadcast(struct sweep_files *f);
 int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, const float *before,
                       struct sweep_start *start);
 
-/* Between two atoms, or after the last one: save the sweep if a save is due, if a long step
- * follows, or if the job is asked to stop.  A save first waits for the writer thread.  *stop <- 1
- * if the job ends here.  Collective. */
+/* Between two atoms, or after the last one: save the sweep if a save is due, if its end will take
+ * long, or if the job is asked to stop and its end does not take less than a second.  A save first
+ * waits for the writer thread.  *stop <- 1 if the job ends here.  Collective. */
 int sweep_files_poll(struct sweep_files *f, const struct sweep_point *at, int *stop);
 
 /* Remove the file of a sweep that is now published.  Not collective. */

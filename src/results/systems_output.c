@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The part that an earlier run left is copied into the new file before the first batch; solutions
- * are then counted too.  Only that part has the sizes of the borders of systems already made. */
+ * The part that an earlier run left is copied into the new file before the first batch.  solve also
+ * counts its solutions; assemble takes from it the border sizes of the systems already made. */
 #include "results/systems_output.h"
 
 #include "base/status.h"

@@ -18,8 +18,8 @@ struct solve_output {
   const struct arrow_options *options;
   /* On rank 0. */
   struct solutions_output file;  /* its sink takes the systems after those of the earlier run */
-  struct solutions_input before; /* the part of the earlier run */
-  struct solve_result counted;   /* its totals, after job_begin() or job_complete() */
+  struct solutions_input before; /* what the earlier run left */
+  struct solve_result counted;   /* totals of `before`, after job_begin() or job_complete() */
   uint64_t mark;                 /* identifies the systems */
 };
 /* Open the job, whose inputs are the systems.  Collective. */
@@ -38,7 +38,7 @@ struct assemble_output {
 /* Open the job.  After job_begin(), o->all has only the systems that the earlier run did not make.
  * Collective. */
 int assemble_output_open(struct assemble_output *o, const struct run_inputs *inputs);
-/* Publish.  *fingerprint: on entry of the systems of this run, on return of all.  Rank 0 alone. */
+/* Publish.  *fingerprint: on entry of this run's systems, on return of all systems.  Rank 0. */
 int assemble_output_end(struct assemble_output *o, uint64_t *fingerprint,
                         const struct run_fact *facts, int n_facts);
 

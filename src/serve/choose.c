@@ -6,8 +6,9 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* Refuse a request that is cancelled, whose deadline has passed, or that the closing server no
- * longer computes.  Returns 1 if the request is refused, now or earlier. */
+/* Refuse a request that is cancelled.  If no step in work has its rows, refuse it also if its
+ * deadline passed before a step took rows of it, or if the closing server no longer computes it.
+ * Returns 1 if the request is refused, now or earlier. */
 static int is_given_up(const struct serve *s, struct request *r, uint64_t now)
 {
   if (r->error) return 1; /* refused earlier, for example while steps had its rows */

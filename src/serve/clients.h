@@ -13,7 +13,7 @@ struct client {
   struct net_peer peer;
   gidx waiting;          /* requests without a reply so far */
   gidx owed;             /* bytes of the replies to these requests */
-  struct unread *unread; /* counts replies that it has not taken yet; owned */
+  struct unread *unread; /* counts replies that the client has not taken; owned */
   idx *watched;          /* [n_watched] ascending; NULL: it never sent a list; owned */
   idx n_watched;
   uint64_t heard; /* number of its last message, in the order of all messages */

@@ -18,9 +18,9 @@ struct piece {
   idx n;          /* rows */
   idx taken;      /* rows that steps have taken */
   idx done;       /* rows that have codes */
-  int is_back;    /* it is not in the queue */
+  int is_back;    /* the queue has given it back */
   int is_pinned;  /* x is page-locked */
-  uint64_t terms; /* hash terms of the rows as they were read (model/identity.h) */
+  uint64_t terms; /* sum of the hash terms of the rows as read (model/identity.h) */
   float *x;       /* [n][p] minus the mean; owned, as are all arrays */
   idx *atoms;
   float *score, *codes;
@@ -45,10 +45,11 @@ int feed_is_closing(struct front *f);
 /* The number of rows that no step has taken yet.  If the server is closing, only rows are counted
  * that complete a sum block from which steps have taken rows.  Main thread, with the lock held. */
 gidx feed_rows(const struct front *f, int is_closing);
-/* Give back pieces, in the order of the queue, while all rows of the first one have codes.  If the
- * server is closing, a piece also goes back when its codes end with a sum block.  is_late: the time
- * for closing is over, so pieces go back with the sum blocks that are complete.  A piece with rows
- * in a step never goes back.  Main thread, with the lock held. */
+/* Give back pieces from the head of the queue, up to the first piece that must stay.  A piece with
+ * rows in a step stays.  So does a piece in which some rows have no codes.  Exceptions: if the
+ * server is closing, it is enough that the rows with codes are whole sum blocks.  is_late: the time
+ * for closing is over; then the piece goes back, and codes after the last whole sum block do not
+ * count.  Main thread, with the lock held. */
 void feed_return(struct front *f, int is_closing, int is_late);
 /* Copy the results of rows at .. at + n - 1 of the block to rows first .. first + n - 1 of the
  * piece.  The lock need not be held. */

@@ -53,8 +53,8 @@ struct front {
   int is_over;        /* the thread ends after it has sent `done` */
   uint64_t live_seen; /* ns: when the last live request came; 0: none came */
   struct serve_counts counts;
-  uint64_t latencies[LATENCIES]; /* ns from arrival to reply of the last live requests */
-  gidx n_latencies;              /* of all live requests that got results */
+  uint64_t latencies[LATENCIES]; /* ns from arrival to reply, the last live requests */
+  gidx n_latencies;              /* number of live requests that got results so far */
   int failed;                    /* the thread has ended with this status */
   /* Used by the thread only. */
   struct net *net;
@@ -77,8 +77,8 @@ int front_check(struct front *f);
 /* Wait at most `milliseconds` for a request or a piece.  Returns front_check(). */
 int front_wait(struct front *f, int milliseconds);
 
-/* Send a reply, data[bytes] from malloc(), which net_send() frees.  It counts in `unread` until the
- * transport has sent or lost it; NULL: nowhere.  Called by the thread. */
+/* Send a reply, data[bytes] from malloc(), which net_send() frees.  Until the transport has sent or
+ * lost the reply, *unread counts it; unread NULL: it is not counted.  Called by the thread. */
 int front_send(struct front *f, const struct net_peer *peer, void *data, size_t bytes,
                struct unread *unread);
 

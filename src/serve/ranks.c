@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 broadcasts each call.  The ranks have consecutive rows of a step, in the order of ranks.
- * After each call of their lanes, all ranks agree on the status. */
+ * If there are several ranks, rank 0 broadcasts each call that computes or moves data.  The ranks
+ * have consecutive rows of a step, in the order of ranks.  After each call of their lanes, all
+ * ranks agree on the status. */
 #include "serve/ranks.h"
 
 #include <string.h>
@@ -103,8 +104,8 @@ static int results_gather(struct ranks *r, const struct support_block *mine, gid
   return OK;
 }
 
-/* If a rank has no rows of a block, its lane does not tell that the block ends.  Another rank has
- * such rows, and its lane does. */
+/* A lane without rows of a block does not report that the block ends.  So all ranks learn it from
+ * the lanes that have rows of the block. */
 static int advance_run(struct ranks *r, struct support_block *out)
 {
   struct support_block mine;

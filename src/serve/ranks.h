@@ -36,9 +36,9 @@ int ranks_follow(struct ranks *r);
 /* May lane_put_from() copy rows to the lane?  Only if there is one rank, and it has a GPU. */
 int ranks_take_rows(const struct ranks *r);
 
-/* Rank 0: lane_put() from row 0 on, lane_advance(), lane_is_free(), lane_pass(), lane_run() and
- * lane_quality(), with the rows of all ranks.  If there are several ranks, only the main thread may
- * make these calls. */
+/* Rank 0: each function does the same as the lane_ function of this name, but with the rows of all
+ * ranks; ranks_put() begins at row 0.  If there are several ranks, only the main thread may make
+ * these calls. */
 int ranks_put(struct ranks *r, int slot, idx n);
 int ranks_advance(struct ranks *r, struct support_block *out);
 int ranks_is_free(const struct ranks *r);

@@ -19,7 +19,7 @@ static gidx bytes_of(const struct recorder *r)
 }
 
 /* Grow *(T **)array to at least count items.  Returns 0 if there is no memory, or if all tables
- * would exceed the limit. */
+ * together would exceed the limit. */
 static int grow(const struct recorder *r, void *array, gidx *capacity, gidx count, size_t size)
 {
   enum { LEAST = 256 };

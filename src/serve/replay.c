@@ -17,7 +17,7 @@ struct replay {
   struct ranks ranks;
   struct worker worker;
   gidx *first;     /* [requests + 1] the first row of each request in the source */
-  uint64_t *terms; /* [requests] hash terms of the results so far */
+  uint64_t *terms; /* [requests] sums of the hash terms of their results so far */
   gidx part;       /* the next line of ledger->parts */
   struct arena arena;
 };

@@ -17,8 +17,8 @@ struct replay_task {
 };
 struct replay_result {  /* on rank 0 */
   gidx steps, requests; /* requests: those with results */
-  gidx differ;          /* requests that differ */
-  gidx first;           /* the first request that differs; -1: none */
+  gidx differ;          /* requests whose hashes differ from the ledger's */
+  gidx first;           /* the first of these requests; -1: none */
 };
 
 /* ERR_INPUT: the dictionary has another hash, or the ledger has another number of rows.

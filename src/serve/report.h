@@ -12,7 +12,7 @@
 int front_status(struct front *f, char **text, size_t *bytes);
 /* Add the entries of the report to an open JSON object. */
 void front_json(struct front *f, struct json *j);
-/* Count a request that is answered, with results or with an error. */
+/* Count a request that is answered, with results or with an error.  Its bytes no longer wait. */
 void front_count(struct front *f, const struct request *r);
 
 #endif

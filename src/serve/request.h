@@ -25,7 +25,7 @@ struct request {
   gidx taken;            /* rows that steps have taken */
   gidx done;             /* rows that have results */
   int steps;             /* number of steps in work that have some of its rows */
-  uint64_t terms;        /* hash terms of the rows that have results (model/identity.h) */
+  uint64_t terms;        /* sum of the hash terms of rows with results (model/identity.h) */
   gidx record;           /* number of its line in the ledger, from 1 on; 0: none */
   gidx reply_bytes;      /* size of the reply */
   int is_cancelled;

@@ -45,9 +45,9 @@ static int steps_measure(struct serve *s, gidx n, real *ms)
   return status;
 }
 
-/* The largest number of rows of a step that takes at most target_ms (L.7 of doc/live.md), within q
- * and M.  few, many: the measured ms of steps of q and of M rows.  A step of n rows takes
- * base + row * n. */
+/* The largest number of rows of a step that takes at most target_ms (L.7 of doc/live.md), but at
+ * least q (knobs.quantum) and at most M (knobs.step_rows).  few, many: the measured ms of steps of
+ * q and of M rows.  A step of n rows is taken to need base + row * n ms. */
 static gidx target_rows(const struct serve *s, real few, real many)
 {
   gidx q = s->knobs.quantum, m = s->knobs.step_rows;
@@ -115,7 +115,7 @@ static int hello_write(struct serve *s)
  *
  * message_bytes: four times the longest valid message, and at least 64 MiB.  So a message that is a
  * little too long is received, and the server can tell the client.
- * requests: the number of the longest valid messages that fit into 64 MiB, but 1 to 16.
+ * requests: how many of the longest valid messages fit into 64 MiB; at least 1, at most 16.
  * replies: for each request of the credit its reply and one refusal of another request.  Replies to
  * cancel and status requests are short; SHORT_REPLIES is for them, because a client may send many
  * of these requests before it reads. */

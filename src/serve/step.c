@@ -139,8 +139,8 @@ static void parts_count(struct serve *s, const struct step *step)
   c->file_rows += files;
 }
 
-/* Answer the requests of s->finished.  number: the step that finished them.  gone: the first step
- * that is planned without them. */
+/* Answer the requests of s->finished.  number: the step that finished them, or that gave them up.
+ * gone: the first step that is planned without them. */
 static void answer(struct serve *s, gidx number, gidx gone)
 {
   for (struct request *r = s->finished.first; r; r = r->next)

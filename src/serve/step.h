@@ -54,8 +54,8 @@ struct serve {
   struct support_block results;   /* results of the step that ends */
   struct request_queue finished;  /* requests to answer next */
   /* Used to choose the rows of a step. */
-  gidx *sizes, *admitted;     /* rows of each live request; rows of each job that are admitted */
-  struct admission_job *jobs; /* jobs for the next step */
+  gidx *sizes, *admitted;     /* rows of each live request; admitted rows of each job */
+  struct admission_job *jobs; /* bulk requests and the file that the next step may take */
   struct request **requests;  /* request of each job; NULL: the job is a file */
   gidx size_capacity, admitted_capacity, job_capacity, request_capacity;
 };

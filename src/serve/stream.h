@@ -18,7 +18,7 @@ struct stream {
   uint64_t heard;  /* ns: when the last request came */
   int is_used;     /* 0: the slot is free */
   int is_broken;   /* a request was given up, so later requests are refused */
-  gidx lost;       /* if is_broken: position of the first token that was given up */
+  gidx lost;       /* if is_broken: position of the first request that was given up */
   int is_ended;    /* the client has ended it; the slot becomes free when no request waits */
   /* Slots form a ring, ordered by the time of their last request; free slots come first.  chained:
    * the next slot in the same hash chain; -1: none. */

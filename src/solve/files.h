@@ -35,7 +35,8 @@ struct arrow_system system_view(const struct systems_shape *s, const struct syst
 /* solve_files_start(): let the workers write the results in a slot, and read into it this rank's
  * part of the batch that begins with system `first`, if there is one.  solve_files_finish(): let
  * them write the results in both slots, those in `slot` first.  solve_files_wait(): wait for them;
- * *asked: bits; on return those of all ranks.  Only solve_files_wait() is collective. */
+ * *asked: bits of this rank; on return the bits of all ranks, joined by `or`.  Only
+ * solve_files_wait() is collective. */
 int solve_files_start(struct solve *s, gidx first, int slot);
 int solve_files_finish(struct solve *s, int slot);
 int solve_files_wait(struct solve *s, uint64_t *asked);

@@ -11,9 +11,9 @@
 #include "base/sums.h"
 #include "device/buffer.h"
 
-/* A batch has about BATCH_REALS reals for each rank, but for at most BATCH_RANKS ranks.  Larger
- * batches would take too much memory: a rank with a GPU page-locks its parts of two batches and its
- * steps, and rank 0 has the results of all ranks. */
+/* If --batch is not given, a batch has about BATCH_REALS reals per rank; of the ranks, at most
+ * BATCH_RANKS count.  Larger batches would take too much memory: a rank with a GPU page-locks its
+ * parts of two batches and its steps, and rank 0 has the results of all ranks. */
 enum { BATCH_REALS = 1 << 23, BATCH_RANKS = 8 };
 
 double solve_work(const struct systems_shape *shape)
@@ -132,7 +132,8 @@ static struct device_options device_options_of(const struct solve *s)
                                  .kernels = t->kernels};
 }
 
-/* Bytes on a GPU, and as many page-locked bytes, if device_open() would take a GPU; otherwise 0. */
+/* If device_open() would take a GPU: the most bytes of its memory that solving takes.  Solving also
+ * takes at most this number of page-locked bytes.  Otherwise 0. */
 static gidx gpu_bytes(const struct solve *s)
 {
   struct device dry = {0};

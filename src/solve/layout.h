@@ -13,8 +13,8 @@ enum { MAX_SYSTEMS = 1 << 16 }; /* of a batch */
 void solve_deal(struct solve *s, gidx first);
 
 /* Allocate everything that is held while batches are solved; open device and workers.  ERR_MEMORY,
- * with the numbers and before anything is read: the rank's share of the free memory is too small.
- * Collective. */
+ * with the numbers and before anything is read: the rank's share of the free memory is too small,
+ * or a rank's part of a batch is too large for one exchange.  Collective. */
 int solve_open(struct solve *s);
 
 /* Page-lock the arrays into which this rank reads systems, and to which a GPU writes steps; is_on =

@@ -46,7 +46,7 @@ static gidx items_fill(struct solve *s, const struct systems_block *block,
   return count;
 }
 
-/* Keep the largest number of bits that a system lost, and the lowest system that lost so many. */
+/* Keep the largest number of bits that a system lost, and the lowest system with this loss. */
 static void lost_keep(struct solve_result *result, gidx bits, gidx a)
 {
   if (bits < result->most_lost || (bits == result->most_lost && a >= result->most_lost_at)) return;
@@ -54,7 +54,8 @@ static void lost_keep(struct solve_result *result, gidx bits, gidx a)
   result->most_lost_at = a;
 }
 
-/* The fingerprint covers steps by their positions, then log-determinants. */
+/* In the fingerprint a number has a position: steps of rows come first, then steps of borders, then
+ * log-determinants, each in the order of the systems. */
 void solve_count(struct solve_result *result, const struct systems_shape *shape,
                  const struct solution_block *block)
 {
@@ -78,7 +79,7 @@ void solve_count(struct solve_result *result, const struct systems_shape *shape,
       fingerprint(block->step_b, border[end] - border[first], sizeof(real), beta + border[first]);
 }
 
-/* The earlier run solved systems of lower numbers, so its first system of a status is the first. */
+/* The earlier run solved the lower systems, so its first system of a status is the first of all. */
 void solve_join(struct solve_result *result, const struct solve_result *before)
 {
   for (int status = 0; status < ARROW_STATUSES; status++) {
@@ -158,7 +159,8 @@ static int batch_solve(struct solve *s, const struct systems_block *block,
   return OK;
 }
 
-/* The reasons to stop that this rank knows, as bits; 0 if `next` shows that no batch follows. */
+/* The reasons to stop that this rank knows, as bits.  next: the first system of the next batch; if
+ * no batch follows, the result is 0. */
 static uint64_t stop_asked(const struct solve *s, gidx next)
 {
   const struct stops *stops = &s->task->stops;

@@ -12,8 +12,8 @@
 #include "solve/order.h"
 #include "solve/solve.h"
 
-/* The largest parts that a rank has of a batch, in reals.  systems, batches and moved are numbers
- * of systems and of batches. */
+/* The largest parts that a rank has of a batch, in reals; but systems and moved count the systems
+ * of a batch, and batches counts all batches. */
 struct batch_sizes {
   gidx systems, batches;
   gidx read, solve;  /* systems that the rank reads, and solves */
