@@ -16,7 +16,7 @@ both seeds:
                  of the pairs with a cosine above 0.9
   label          F1 for the tokens of unseen rows, predicted from an atom's code and a threshold
                  (N.33)
-  detector       the same from the score of an atom's detector, or of the autoencoder's encoder
+  detector       as label, but from the score of an atom's detector, or of the autoencoder's encoder
   seconds        time of the first fit, from file to dictionary
 
 A table of these figures is printed to standard error."""

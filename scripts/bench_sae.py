@@ -5,13 +5,13 @@ explained variance of unseen rows, and the seconds so far.
 
 usage: scripts/bench_sae.py --rows FILE[:/NAME] [options] > peers.jsonl
 
-topk  Gao et al. 2024 (arXiv 2406.04093): a row has its s largest latents, and no negative ones.
+topk  Gao et al. 2024 (arXiv 2406.04093): the codes of a row are its s largest scores, if positive.
       Atoms have unit norm, and the part of the gradient along an atom is removed.  First a bias is
-      subtracted from rows.  Adam with linear warm-up and decay.  In an auxiliary loss dead latents
+      subtracted from rows.  Adam with linear warm-up and decay.  In an auxiliary loss dead atoms
       describe the residual.
-batchtopk   Bussmann et al. 2024 (arXiv 2412.06410): a batch has its largest scores, --top-s per row
-            on average.  An unseen row has the scores above a threshold: the running mean of the
-            least score that each batch has chosen.  Otherwise as topk.
+batchtopk   Bussmann et al. 2024 (arXiv 2412.06410): the codes of a batch are its largest scores,
+            --top-s per row on average.  The codes of an unseen row are its scores above a
+            threshold: the running mean of each batch's least code.  Otherwise as topk.
 matryoshka  Bussmann et al. 2025 (arXiv 2503.17547): as batchtopk; but for each width w of --nested
             the first w atoms alone must also describe the rows.
 mp    matching pursuit (arXiv 2506.03093): s steps.  Each step takes the atom with the largest

@@ -4,7 +4,8 @@
 
 usage: scripts/bench_torch.py [BUILD] [terminal | train | attention | mixer]
 
-BUILD is a folder in which `make sagitta sagitta-bench.so` was run.  The comparisons are:
+BUILD is a folder in which `make sagitta sagitta-bench.so` was run.  The comparisons are, with
+PyTorch's work before the colon and sagitta's after it:
 
   (no word)  X @ D.T and topk of the magnitudes: `sagitta-bench route`
   terminal   the Cholesky factor in f64, its inverse by a solve of unit vectors, and the product of

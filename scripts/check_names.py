@@ -170,7 +170,7 @@ def check_commands():
         known = set(re.findall(r"--[a-z][\w-]*", help_text + configure))
         known |= {option for of in programs.values() for own in of.values() for option in own}
         known |= set(" ".join(OTHERS.values()).split()) | {"--list-options", "--help", "--version"}
-        for path in SCRIPTS:  # a script's own: the branches of its case, or what argparse is told
+        for path in SCRIPTS:  # a script's own options: the branches of its case, or argparse's
             own = re.findall(r"^ *(--[a-z-]+)\)|^ *add\(\"(--[a-z0-9-]+)\"", text_of(path), re.M)
             known |= {name for pair in own for name in pair if name}
         for place, m in cited(DOCS + SCRIPTS, r"(?<![\w<-])(--[a-z][a-z0-9-]*)(?![\w-]*>)"):

@@ -102,8 +102,8 @@ class Pursuit(Peer):
 
 
 class BatchTopK(TopK):
-    """A batch has its largest scores, --top-s per row on average.  An unseen row has the scores
-    above a threshold: the running mean of the least score that each batch has chosen."""
+    """The codes of a batch are its largest scores, --top-s per row on average.  The codes of an
+    unseen row are its scores above a threshold: the running mean of each batch's least code."""
 
     def __init__(self, torch, rows, o):
         super().__init__(torch, rows, o)

@@ -9,7 +9,8 @@ model adds the times of all parts, except files: other threads read and write th
 At the end the written files are read again."""
 import argparse
 
-# Rates per second in a cluster of hosts with eight H200: measured, from the vendor, or assumed.
+# Rates per second, and times, in a cluster of hosts with eight H200: measured, from the vendor, or
+# assumed.
 PRODUCT = 280e12  # multiply-adds of a GPU in fp16, at its power limit
 EXACT = 1.05e12  # multiply-adds of a GPU in exact scores, each of which gathers 4 bytes of memory
 HOST = 50e9  # bytes that a host receives from other hosts, or a GPU from its host

@@ -60,7 +60,7 @@ def write(path, systems, atoms=None, changes=None, drop=()):
     for name, change in (changes or {}).items():
         parts[name] = change(parts[name])
     if os.path.exists(path):
-        os.remove(path)  # a rank that was ended may hold its lock for a moment
+        os.remove(path)  # a rank that was ended may hold the file's lock for a moment
     with h5py.File(path, "w") as f:
         for name, values in parts.items():
             if name not in drop:
@@ -68,7 +68,7 @@ def write(path, systems, atoms=None, changes=None, drop=()):
 
 
 def solutions(path, systems):
-    """A dictionary with the solution of each system; t is (n, d)."""
+    """A list of dictionaries, one with the solution of each system; its t is (n, d)."""
     with h5py.File(path) as f:
         whole = {name: f["solutions/" + name][...] for name in f["solutions"]}
     out, t, b = [], 0, 0

@@ -61,6 +61,6 @@ def pool_make(random, k, v, lengths, size, order=None, spare=3):
 
 
 def harvested(path):
-    """The bits of the rows and logarithms of a result."""
+    """The bits of the rows of a result, and of the logarithms of their softmax sums."""
     with h5py.File(path) as f:
         return f["rows"][:].view(np.uint32), f["lse"][:].view(np.uint32)

@@ -36,8 +36,8 @@ NOBODY = 65534
 
 
 class Served:
-    """A running server.  before: words of a command that starts it.  listen: an address instead of
-    a path."""
+    """A running server.  before: words to put before `sagitta serve`, such as mpirun's.  listen: an
+    address instead of a path."""
 
     def __init__(self, folder, *words, threads=1, before=(), listen=None):
         self.path, self.ready = f"{folder}/live", f"{folder}/ready.json"

@@ -55,8 +55,8 @@ def write(path, capture):
 
 
 def tokens(f, facts, s, taps):
-    """q, k and v of a sequence's tokens after convolution and norm, and the taps that the sequence
-    leaves."""
+    """The slice of a sequence's tokens; q, k and v of these after convolution and norm; and the
+    taps: the last inputs of the convolution, which the next tokens of the sequence need."""
     part = slice(f["q_start"][s], f["q_start"][s + 1])
     heads = f["beta"].shape[1]
     if "x" in f:

@@ -23,8 +23,8 @@ def _has(modules):
 
 def peer_needed(*modules, missing=peer_missing_all):
     """Continue if this Python has the modules.  Otherwise start again under PEER_PYTHON.  If that
-    does not have them either, skip all, or fail if peers are wanted.  The modules are imported
-    here, because some take ten seconds to import, once."""
+    does not have them either, skip all, or fail with REQUIRE_PEERS=1.  To see whether a module is
+    there, it is imported, which may take ten seconds; a later import of it takes no time."""
     if _has(modules):
         return
     peer = os.environ.get("PEER_PYTHON")

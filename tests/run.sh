@@ -9,7 +9,8 @@ full=$(sed -n 's/^ \* RUN: .*full=\([0-9 ]*\).*/\1/p' "$srcdir/tests/$name.c")
 if [ -n "$full" ] && [ "${CHECK_FULL:-0}" != 0 ]; then ranks=$full; fi
 [ -z "$EMULATOR" ] || exec $EMULATOR "$test"
 [ -n "$ranks" ] || exec "$test"
-# Later builds do not test numbers of ranks: there the largest number is enough.
+# Two builds of scripts/check, the one with sanitizers and clang's, do not test several numbers of
+# ranks: there the largest number is enough.
 if [ "${CHECK_FULL:-0}" = 0 ] && { [ -n "$SANITIZED" ] || [ "$CUTS" = few ]; }; then
   ranks=$(echo "$ranks" | awk '{ print $NF }')
 fi

@@ -72,7 +72,8 @@ def _sealed(f):
 
 
 def _leaves(data):
-    """The entry of a dataset in /hashes; None if it has none."""
+    """The entry that /hashes should have for a dataset: the hashes of its chunks.  None if there is
+    only one chunk."""
     leaves = leaves_of(data)
     return np.frombuffer(b"".join(leaves), "<i8").reshape(-1, 4) if len(leaves) > 1 else None
 

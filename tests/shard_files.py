@@ -7,7 +7,7 @@ import struct
 import h5py
 import numpy as np
 
-N, P = 5003, 24  # N is no multiple of a sum block, of a block, or of a number of ranks
+N, P = 5003, 24  # N is a prime number, so no multiple of a block or of a number of ranks
 
 
 def safetensors(path, tensors, header=None, tail=b"", length=None):

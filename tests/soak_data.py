@@ -16,7 +16,7 @@ import numpy as np
 
 JOB = " --quiet --output out"
 COMMANDS = {
-    # name: words, results, and commands that give the results of its earlier steps
+    # name: words, results, and the commands whose results this one publishes before its last ones
     "synth": ("synth --n-rows 60 --atoms 12 --columns 16 --top-s 3 --start-cosine 0.8",
               "rows.h5 dictionary.h5 start.h5"),
     "synth-world": ("synth --kind world --n-rows 80 --atoms 24 --columns 12",

@@ -557,7 +557,8 @@ class Life:
         self.litter_check(False)
 
     def overlap_drop(self, work):
-        """Remove what the job recorded, if it came first: other ranges have these rows."""
+        """Remove the job's journal, if there is one: the rows of its range belong to other
+        ranges."""
         for path in glob.glob(f"{self.out}/*.{work.journal[0]}-{work.journal[1]}.journal"):
             os.remove(path)
 
@@ -598,8 +599,8 @@ class Life:
         self.counts["copies"] += 1
 
     def copied_check(self):
-        """Check a result in the copy.  It was complete in the folder, or was completed there under
-        another name.  A part, or a result with journals beside it, is continued."""
+        """Check the result in the copy, if it is no part.  Later acts continue a part, and a result
+        that still has journals beside it."""
         try:
             is_whole = kind_of(self.result) != "part"
         except OSError:

@@ -10,7 +10,8 @@ import time
 from soak_data import contents_of, results_of
 from soak_try import HARMLESS, HUNG, REFUSED, WRONG, changed, members, send
 
-# If they are asked to stop, they leave a part, or the state of a step.  --resume continues from it.
+# Commands that leave a part, or the state of a step, if they are asked to stop.  --resume continues
+# from it.
 PARTS = "encode", "route", "assemble", "solve", "train"
 STOPPING = "fit", "refit", *PARTS  # they end with 75
 ENDING = signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1
@@ -278,7 +279,7 @@ def told(t):
         launch += [":"] * (i > 0) + ["-n", "1", "--wdir", t.at(f"r{i}"), t.options.sagitta,
                                      *(other if i == odd else words)]
     done = t.end(t.start([], launch=launch, stdin=stdin), 2 + STEADY)
-    if done.code == 0 and odd == 0 and way != "deck":  # rank 0's view is another one
+    if done.code == 0 and odd == 0 and way != "deck":  # what rank 0 was given counts
         shutil.move(t.at("out"), t.at("many")) if os.path.exists(t.at("out")) else None
         alone = t.end(t.start([], launch=launch[:launch.index(":")]))
         states = [results_of(t.at("out"), command.results)] if alone.code == 0 else states
@@ -288,7 +289,7 @@ def told(t):
 
 
 def deck_of(t, words):
-    """The words as a deck, open."""
+    """Write the words as a deck, and return the open file."""
     with open(t.at("t/deck"), "w") as f:
         for word, value in zip(words[1:], [*words[2:], "--"]):
             if word.startswith("--"):
@@ -299,7 +300,8 @@ def deck_of(t, words):
 # Refits that go on.
 
 def resume(t):
-    """A refit goes on: after kills, with a stale or foreign pair, on other inputs or options."""
+    """A refit is resumed: after kills; from a dictionary or supports that are older, another run's
+    or missing; or with other inputs or options."""
     way = t.random.choice(("kills", "kills", "rows", "start", "supports", "option", "stale",
                            "mixed", "gone", "few"))
     command = t.data.commands["refit-3"]

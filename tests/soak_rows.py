@@ -51,7 +51,7 @@ def emptied(random, x, axis):
 
 REFUSE, SAME, EITHER = "refuse", "same", "either"
 DEFECTS = {
-    # What is none of numbers, or not of this job.
+    # Values that are no finite numbers, or a shape that does not fit the job.
     "nan": (REFUSE, lambda r, x: at_random(r, x, np.nan)),
     "infinity": (REFUSE, lambda r, x: at_random(r, x, np.inf)),
     "minus infinity": (REFUSE, lambda r, x: at_random(r, x, -np.inf)),
@@ -67,7 +67,7 @@ DEFECTS = {
     "column order": (SAME, lambda r, x: np.asfortranarray(x)),
     "big-endian": (SAME, lambda r, x: x.astype(">f4")),
     "negative zeros": (SAME, lambda r, x: np.where(x == 0, np.float32(-0.0), x)),
-    # Odd, but rows.
+    # Unusual rows, which are valid.
     "a row of zeros": (EITHER, lambda r, x: emptied(r, x, 0)),
     "a constant column": (EITHER, lambda r, x: emptied(r, x, 1)),
     "equal rows": (EITHER, repeated),
@@ -119,7 +119,7 @@ def result_check(t, name):
 
 
 def values_of(contents):
-    """The contents without those that name the input."""
+    """The contents, without the names and hashes of the input."""
     return {key: value for key, value in contents.items() if "hash" not in key and
             "@sha256" not in key and not key.startswith("inputs")}
 

@@ -50,7 +50,7 @@ def largest(scores, k):
 
 
 def lens_class(said):
-    """(class, k) as SAELens reads it; None if import must not accept the settings without a
+    """(class, k) as SAELens reads the settings; None if import must not accept them without a
     message."""
     names = {str(said[n]) for n in ("activation_fn", "activation_fn_str")
              if said.get(n) is not None}

@@ -17,7 +17,7 @@ CODES = 2, 65, 69, 71, 73, 74, 75, 76  # doc/design.md; 1 is a result, and 70 a 
 CRASHES = signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL
 TEMPORARY = re.compile(r"\.tmp$")
 BESIDE = re.compile(r"(^|\.)(used|run)(\.failed)?\.(in|log|json)$|\.lock$")  # may be left
-FORGETS = 20  # longest seconds of a command without a fault
+FORGETS = 20  # the most seconds that a command without a fault may take
 
 
 class Done:
@@ -232,8 +232,8 @@ class Try:
               litter=False):
         """Check a command that ended by itself.  states: the contents that its results have one
         after another; before: their contents before the job; killed: a signal of the try ended it;
-        either: it may fail while it publishes its result; litter: mpirun killed some of its
-        ranks."""
+        either: it may fail while it publishes its result; one: if it fails, it must print one
+        message; litter: mpirun killed some of its ranks."""
         before = before or {name: None for name in command.results}
         self.check_placed()
         if done.code is None:
@@ -243,7 +243,8 @@ class Try:
         if done.code and not killed:
             self.check_refusal(command, done, one)
         many = killed or either or len(command.results) > 1
-        if command.name.startswith("fit") and states:  # a new dictionary removes them
+        # when fit publishes a new dictionary, it removes the state and supports of the old one
+        if command.name.startswith("fit") and states:
             states = [{**states[0], "state.h5": None, "supports.h5": None}, *states]
         self.check_results(command, states[-1:] if done.code == 0 else
                            [before, *states] if many else [before])
@@ -268,8 +269,8 @@ class Try:
         return self.check_results(command, [self.data.expected["a", command.name]])
 
     def judge_part(self, command, done, words):
-        """A stopped job has left a part, or nothing if it took a mean.  verify must accept the
-        part, and --resume must continue from it to the whole result."""
+        """A stopped job has left a part, or nothing if it was still computing the mean of the rows.
+        verify must accept the part, and --resume must continue to the whole result."""
         if os.path.exists(self.at(f"out/{command.results[-1]}")):
             told = self.run(["verify", f"out/{command.results[-1]}"])
             if told.code:

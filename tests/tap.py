@@ -9,7 +9,7 @@ import tempfile
 SAGITTA = os.path.join(os.environ.get("builddir", "."), "sagitta")
 BENCH = SAGITTA + "-bench"
 SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(__file__), ".."))
-SHOWN = 20  # most failed checks of a claim that are printed
+SHOWN = 20  # the largest number of failed checks that are printed for a claim
 FULL = os.environ.get("CHECK_FULL", "0") not in ("", "0")  # all combinations and the large sizes
 _count = _failed = 0
 _claim = None
@@ -96,7 +96,7 @@ def skip(reason):
 
 
 def gpu_present():
-    """Is there a GPU?  If not, it counts as skipped, or as failed with REQUIRE_GPU=1."""
+    """Is there a GPU?  If not, the claim counts as skipped, or as failed with REQUIRE_GPU=1."""
     probe = bench("route", "--device", "cuda", "--n-rows", 1, "--atoms", 2, "--columns", 1,
                   "--repeats", 1)
     if probe.returncode == 0:
@@ -123,7 +123,7 @@ def peer_missing(reason):
 
 
 def peer_missing_all(reason):
-    """The same for all claims of a test."""
+    """As peer_missing(), for all claims of the test."""
     if not PEERS_WANTED:
         skip_all(reason)
     ok(False, reason)
@@ -171,7 +171,7 @@ def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
 
 
 def bench(*words, ranks=0):
-    """The same for the program of benchmarks."""
+    """As sagitta(), for sagitta-bench."""
     return sagitta(*words, ranks=ranks, program=(BENCH,))
 
 

@@ -17,11 +17,13 @@ from jobs import FAULTS, environment
 from tap import SAGITTA, claim, done_testing, launch, ok, sagitta, skip
 
 PROGRAM = os.path.abspath(SAGITTA)
-# Ranks wait 20 s for the abort of the rank that prints the message; mpirun need not wait for them.
+# The other ranks wait up to 20 s for the rank that prints the message to abort the job.  After the
+# abort, mpirun kills them at once.
 AT_ONCE = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
 DECK = "rows = d/rows.h5\ndictionary = d/dictionary.h5\ntop-s = 4\n"
 FIT = ["--rows", "rows.h5", "--dictionary", "dictionary.h5", "--supports", "supports.h5"]
-# Command: its options, and the inputs of which rank 1 gets another file, one at a time.
+# For each command: its options, and some inputs.  It is run once for each of these inputs, with
+# another file for rank 1.
 COMMANDS = {
     "encode": (["--rows", "rows.h5", "--dictionary", "dictionary.h5", "--top-s", 4],
                ("rows.h5", "dictionary.h5")),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: the lines of output/README.md about AnnData work without a warning.  They give the codes
-of the file, also after AnnData has written it.  What the page says of read_h5ad is true.
+of a supports.h5, also after AnnData has written and read them.  What the page says of read_h5ad is
+true.
 sagitta.anndata.fit stores in an AnnData what sagitta.fit finds."""
 import os
 import re

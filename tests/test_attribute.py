@@ -21,7 +21,9 @@ from tap import (FULL, SOURCE, claim, done_testing, fails, gpu_present, need, ok
 SEQUENCES = [(5, 5), (130, 130), (1, 1), (0, 7), (64, 200), (40, 1200), (3, 2)]
 H, H_KV, D, DV, K, S = 6, 2, 24, 20, 40, 4
 RANDOM = np.random.default_rng(11)
-CLOSE = 1e-5  # of a contribution, relative to the largest one of its pair; weights are float32
+# How far a contribution may be from NumPy's, relative to the largest one of the same row and atom;
+# weights are float32.
+CLOSE = 1e-5
 
 
 def starts(lengths):
@@ -137,7 +139,8 @@ def codes_of(supports):
 
 
 def lists_check(p, facts, top, atoms, found, what):
-    """Contributions must be in their order, up to rounding, and each at its place."""
+    """The contributions of each row and atom must fall by magnitude, and differ from NumPy's for
+    the same position and head by rounding only."""
     bad, pair = 0, 0
     for i, (s, all_of) in enumerate(oracle(atoms, facts)):
         bad += found.sequence[i] != s
@@ -390,8 +393,8 @@ def tokened(path):
 
 
 def told_differ(p, found, token, atom, strongest, count=4):
-    """What inspect says about an atom's strongest rows and attribution.h5 and the capture do
-    not."""
+    """The lines of inspect about an atom's strongest rows that differ from attribution.h5 and the
+    capture."""
     with h5py.File(p.at("codes/supports.h5")) as f:
         g = f["supports"]
         atoms, indptr = np.split(g["indices"][:], g["indptr"][1:-1]), g["indptr"][:]

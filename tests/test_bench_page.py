@@ -97,7 +97,8 @@ def check_measure():
         lane = lines[0].rstrip("\n").split("\t")
         ok(float(lane[3]) > 0 and float(lane[5]) > 0 and lane[9] != "0000000", f"{lane}")
         value, share = float(lane[3]) / float(lane[5]), float(lane[7].split()[0]) / 100
-        ok(abs(share - value) < ROUNDED * value + 6e-4, f"{lane}: share")  # 0.6 % on a busy machine
+        # on a busy machine the share may be as small as 0.6 %, with one digit
+        ok(abs(share - value) < ROUNDED * value + 6e-4, f"{lane}: share")
         with open(os.path.join(root, PAGES[0]), "a", encoding="utf-8") as f:
             f.writelines(lines)
         open(os.path.join(root, PAGES[1]), "w", encoding="utf-8").close()

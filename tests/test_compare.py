@@ -73,11 +73,12 @@ class Place:
         rng = np.random.default_rng(7)
         self.folder = folder
         self.a, self.b = unit(rng, 1500), unit(rng, 37)
-        self.b[5] = self.a[3]  # an exact partner, then a tie that the lower atom wins
+        self.b[5] = self.a[3]  # an equal atom; b[9] is equal, too, and the lower number wins
         self.b[9] = self.a[3]
-        self.b[11] = -self.a[1400]  # a partner only if signs do not count
+        self.b[11] = -self.a[1400]  # the nearest atom only if signs do not count
         self.b[20] = self.a[1499]
-        self.b[36] = self.b[abs(scores(self.b, self.a)).max(axis=1).argmin()]  # equally lonely
+        # a copy of the atom of b whose nearest atom in a is farthest away
+        self.b[36] = self.b[abs(scores(self.b, self.a)).max(axis=1).argmin()]
         for name, atoms in ("a", self.a), ("b", self.b):
             for sign in "signed", "nonnegative":
                 with h5py.File(self.at(f"{name}-{sign}.h5"), "w") as f:

@@ -21,7 +21,8 @@ launcher openmpi 'mpirun (Open MPI) 4.1.4'
 launcher mpich 'HYDRA build details:'
 launcher other 'slurm 23.11'
 
-# Configure with a launcher.  It ends at HDF5, because there is no such flavour.
+# Configure with a launcher.  configure ends at its test of HDF5, because --with-hdf5 names nothing
+# that exists.
 configured() # NAME
 {
   mkdir -p "$work/$1.build"

@@ -114,8 +114,8 @@ def check_memory(folder, how):
 
 @claim("two ranks share one GPU's memory")
 def check_shares(folder):
-    """Two ranks share the memory of one GPU.  The shares of the atoms of both ranks, of one rank or
-    of none fit into it."""
+    """Two ranks, each with its part of the atoms, use the memory of one GPU.  It has room for both
+    parts, for one, or for none."""
     seen = set()
     for megabytes in (1, 4, 8, 10, 12, 13, 14, 15, 16, 18, 20, 24, 60):
         counter = f"{folder}/used"
@@ -138,7 +138,7 @@ def check_left(folder):
     """A filter that is given up in the middle of a job also frees its copy of the atoms."""
     with h5py.File(f"{folder}/rows.h5", "r+") as file:
         rows = file["rows"]
-        rows[600:] = 0  # the direct path computes rows of zeros
+        rows[600:] = 0  # rows of zeros are routed directly, not through the filter
     first = run(folder, "cpu.h5", "--block", "256", "--device", "cpu")
     done = run(folder, "left.h5", "--block", "256", "--device", "cuda", "--verbose")
     ok(first.returncode == 0 and "not used any more" in done.stderr, "the filter was left")
@@ -147,7 +147,8 @@ def check_left(folder):
 
 @claim("if memory is short, codes of many atoms are computed for fewer rows at a time")
 def check_states(folder):
-    """Codes of 80 atoms need extra memory; if it is short, fewer rows are solved at a time."""
+    """Codes of rows with 80 atoms each need extra memory.  If it is short, fewer rows are solved at
+    a time."""
     sagitta("synth", "--n-rows", 300, "--atoms", 200, "--columns", 64, "--output", folder)
     once = ["--top-s", "80", "--rounds", "1", "--filter", "off"]
     ok(run(folder, "cpu.h5", *once, "--device", "cpu").returncode == 0, "the CPU's answer")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: if a file has damaged chunks, `verify` names every run of them, in every dataset, by
-entries.  For supports it also names the rows in which h5py finds them.  It names no whole chunk."""
+"""Claim: if a file has damaged chunks, `verify` names in every dataset each run of neighbouring
+ones, by its first and last entry.  For supports it also names the rows of these entries.  It names
+no undamaged chunk."""
 import json
 import os
 import re

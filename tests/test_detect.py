@@ -107,7 +107,8 @@ def check_values(folder, rows, codes, sample=None, chosen=False):
     firing = [0 if chosen else firing_threshold(codes[:, a]) for a in range(len(d.atoms))]
     ok(np.array_equal(d.firing, np.float32(firing)), f"{folder}: codes that fire {d.firing[:5]}")
     fires = codes > d.firing
-    for a in range(len(d.atoms) if not chosen else 0):  # about 0.6 of the mean of codes above
+    # the threshold is about 0.6 times the mean of the codes above it
+    for a in range(len(d.atoms) if not chosen else 0):
         large = codes[fires[:, a], a].astype("f8")
         rest = codes[(codes[:, a] > 0) & ~fires[:, a], a]
         ok(not len(large) or (large.min() > 0.5 * large.mean() and
@@ -210,7 +211,7 @@ def check_own(at):
 @claim("if memory is too small, this is reported before any work")
 def check_memory(at):
     rng = np.random.default_rng(2)
-    p, limit = 4096, 900 << 20  # a square of float64 takes 134 MB, and there are seven of them
+    p, limit = 4096, 900 << 20  # a P x P matrix of float64 takes 134 MB, and there are seven
     np.save(f"{at}/rows.npy", rng.normal(size=(40, p)).astype("f4"))
     run("seed", "--rows", f"{at}/rows.npy", "--atoms", 4, "--output", f"{at}/s")
     run("encode", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/s", "--top-s", 2, "--codes",

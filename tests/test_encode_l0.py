@@ -55,7 +55,7 @@ def check_largest(p):
     tied = np.where(np.bincount(np.unique(score, return_inverse=True)[1]) > 100)[0]
     ok(len(tied) > 1, "some scores are many times there")
     value = np.unique(score)[tied[-1]]
-    middle = np.sum(score > value) + 57  # the cut is among equal ones
+    middle = np.sum(score > value) + 57  # only some of the equal scores are kept
     for count in middle, 8700 * 2, 1, 8700 * 5 + 1:
         need(p.encode("some", *batch, "--l0", (count + 0.5) / 8700, "--force"), f"{count}")
         r, a, s, d, cut = p.read("some")

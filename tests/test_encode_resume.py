@@ -282,7 +282,7 @@ def check_moments(folder):
         code, runs = 75, 0
         while code == 75 and runs < 20:
             ranks = random.choice((0, 2, 3))
-            grid = f"1x{ranks or 1}" if runs < 3 else "auto"  # auto has fewer moments to stop
+            grid = f"1x{ranks or 1}" if runs < 3 else "auto"  # with auto a job can stop less often
             job = job_start("encode", *words, "--resume", "--block", 512, "--output", out,
                             "--grid", grid, ranks=ranks)
             wait_until(lambda: temporaries(out, "supports.h5") or job.poll() is not None)
@@ -296,7 +296,7 @@ def check_moments(folder):
             code, text = job_end(job, 60)
             runs += 1
             stopped += code == 75
-        # If SIGTERM comes when the result is there, it ends the program as any other program.
+        # A SIGTERM that comes when the result is complete ends the program by the signal.
         ok(code in (0, 143, -signal.SIGTERM), f"trial {trial}: {code} {text[-300:]}")
         same(f"{folder}/moments.h5", f"{out}/supports.h5", f"trial {trial}")
     ok(stopped >= TRIALS / 2, f"{stopped} of these runs were stopped")

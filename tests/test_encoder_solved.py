@@ -79,10 +79,10 @@ def check_peers(at):
                     continue
                 best = nnls(d, row)[0] if sign == "nonnegative" else np.linalg.lstsq(
                     d, row, rcond=None)[0]
-                size = np.linalg.norm(row) + np.abs(c).sum()  # size of the rounded numbers
+                size = np.linalg.norm(row) + np.abs(c).sum()  # errors are relative to this
                 worst = max(worst, (np.linalg.norm(row - d @ c) - np.linalg.norm(
                     row - d @ best)) / size, *([0] if sign == "signed" else -c))
-                if len(s) <= 16 and np.linalg.cond(d) < 1e3:  # otherwise they are not unique
+                if len(s) <= 16 and np.linalg.cond(d) < 1e3:  # otherwise codes are not unique
                     worst = max(worst, np.abs(c - best).max() / max(1, np.abs(best).max()) - 1e-6)
             ok(worst < 1e-6, f"{kind} {sign}: off by {worst}, lengths {sorted(sizes)}")
             if kind == "relu":

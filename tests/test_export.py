@@ -204,7 +204,7 @@ def check_stable(at):
         need(sagitta("compare", a, b, "--output", f"{at}/{out}"), out)
     with h5py.File(f"{at}/compared/comparison.h5") as f:
         cosine = f["pairs/cosine"][:].astype("f8")
-    least = float(np.sort(cosine)[-40])  # the threshold at which this atom is just stable
+    least = float(np.sort(cosine)[-40])  # with this threshold, 40 atoms are stable
     words = ("--comparison", f"{at}/compared", "--stable", repr(least))
     done = sagitta("export", fit, *words, "--output", f"{at}/st", "--json")
     need(done, "stable")

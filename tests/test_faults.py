@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a stopped rank ends the job with 76 within the deadline.  A killed rank ends the job too,
 and nothing unfinished is published.  After kills at random moments a later run works.  A signal
-leaves no temporary file.  A disk that fails or hangs ends the job with 74; a failure during a read
-ends it with its own code.  Late threads change no bit.  Two runs cannot share a place.
+leaves no temporary file.  A disk that fails or hangs ends the job with 74.  If the job fails for
+another reason while a read goes on, it ends with the code of that reason.  Late threads change no
+bit.  Two runs cannot share a place.
 
 If there are GPUs, ranks are stopped and killed on them too, with one GPU per rank if there are
-enough.  With CUTS=gpu only this is run."""
+enough.  With CUTS=gpu only the part with GPUs is run."""
 import os
 import random
 import re

@@ -109,8 +109,8 @@ def f1(hits, said, true):
 
 
 def probed(codes, labels):
-    """By brute force: (threshold, fires) of (N.33), the labels that were probed, and for each label
-    the atoms with the best F1 in the first half."""
+    """By brute force: the two mean F1 of (N.33), with a threshold and by firing; the labels that
+    are probed; and for each label the atoms with the best F1 in the first half of the rows."""
     n, half = len(labels), len(labels) // 2
     values, counts = np.unique(labels[labels >= 0], return_counts=True)
     chosen = values[np.lexsort((values, -counts))][:300]

@@ -14,7 +14,7 @@ import numpy as np
 from tap import FULL, claim, done_testing, ok, sagitta, skip
 
 SANITIZED = os.environ.get("SANITIZED")
-FOUND, SHARE = 0.99, 0.95  # least |cosine| of an atom that is found; share of these atoms
+FOUND, SHARE = 0.99, 0.95  # least |cosine| of a found atom; least share of atoms that are found
 
 
 def planted(folder, name, n, k, p, s, signed):
@@ -70,7 +70,7 @@ def check_partition(folder):
     n, k = (2400, 600) if SANITIZED else (6000, 1500)
     random = np.random.default_rng(5)
     rows = random.standard_normal((n, 12)).astype("f4")
-    rows[:, 0] += 8  # a part that all atoms have, so that some atoms are never used
+    rows[:, 0] += 8  # all rows have a common part, so that some atoms are never used
     path = os.path.join(folder, "uneven.npy")
     np.save(path, rows)
     words = ["--atoms", k, "--top-s", 3, "--rounds", 1, "--sweeps", 4, "--tolerance", 0,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: fit --update conjugate moves atoms as conjugate gradients in NumPy do, also by parts, and
 with many steps to the least squares solution.  Ranks, threads, shared memory, instruction sets and
-GPUs change no bit.  It saves only the weights, and is not resumed without them."""
+GPUs change no bit.  Of the sums it saves only the weights, and is not resumed without them."""
 import json
 import os
 import shutil
@@ -64,7 +64,7 @@ def moved(codes, rows, atoms, held, steps):
 
 def rows_make(folder, name="rows.npy", n=900, p=16, common=0):
     rows = np.random.default_rng(7).standard_normal((n, p)).astype("f4")
-    rows[:, 0] += common  # a part that all atoms have, so that some atoms are never used
+    rows[:, 0] += common  # a common part of all rows; if it is large, some atoms are never used
     np.save(f"{folder}/{name}", rows)
     return rows, f"{folder}/{name}"
 
@@ -188,7 +188,8 @@ def check_plan(folder):
     k, p, m = 1 << 17, 256, 65536
     ok(one["update"] == "conjugate" and joint > 8 * k * k > 50 * one["rank_bytes"]["update"],
        f"{one['rank_bytes']['update']} bytes, {joint} of the joint update")
-    # Bytes: 16 P M + 40 K P divided over the ranks, with columns of 4 bytes, and lists of 8 s M.
+    # Bytes of a rank of four, with M rows in a part: a fourth of 20 P M + 40 K P, lists of 8 s M
+    # with s = 8, and buffers.
     most = (20 * p * m + 40 * k * p) // 4 + 8 * 8 * m + 3 * (16 * k + 4096 * 4 * p)
     ok(four["rank_bytes"]["update"] < most,
        f"{four['rank_bytes']['update']} bytes on four ranks, at most {most}")

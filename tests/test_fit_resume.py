@@ -31,7 +31,7 @@ class Place:
     def __init__(self, folder):
         random = np.random.default_rng(5)
         self.folder, self.rows = folder, random.standard_normal((3000, 12)).astype("f4")
-        self.rows[:, 0] += 8  # a part that all atoms have, so that some atoms are never used
+        self.rows[:, 0] += 8  # all rows have a common part, so that some atoms are never used
         np.save(self.at("rows.npy"), self.rows)
         np.save(self.at("held.npy"), self.rows[:200])
 
@@ -197,7 +197,7 @@ def check_short_part(place):
     words = [*words, "--force"]
     words[words.index("--output") + 1] = place.at("went on")
     calls = faulty("signal:1000000000", *words, count=True, of="state.h5.*.tmp")
-    # from the second of five states on
+    # The job writes five states.  The signal comes at a call for the second one, or later.
     for call in range(calls // 5 + 1, calls, max(calls // 20, 1)):
         code, text = faulty(f"signal:{call}", *words, of="state.h5.*.tmp")
         with h5py.File(place.at("went on", "state.h5")) as f:
@@ -284,7 +284,8 @@ def check_saved(place, words, ranks):
     code, text = faulty("signal:60", *words, "--resume", of="supports.h5.*.tmp")
     ok(code == -signal.SIGKILL and digest(place.at(out, "supports.h5")) == whole,
        f"a complete fit was resumed and killed: exit {code} {text[-300:]}")
-    for n in range(1, 12):  # the n-th look at the disk is that before the encoding
+    # From the n-th look at the disk on there is no room; one n is the look before the encoding.
+    for n in range(1, 12):
         shutil.rmtree(out)
         code, text = faulty(f"full:{n}", *words, "--save-seconds", 300)
         if code == 0 and "saves   none: the disk has no room" in text:

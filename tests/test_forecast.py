@@ -30,7 +30,7 @@ JOBS = {
     "train": ["train", "--atoms", 8192, "--steps", 1],
 }
 ENCODE = ["encode", "--top-s", 64]
-LONG = () if FULL else ("features",)  # jobs that take tens of seconds
+LONG = () if FULL else ("features",)  # jobs left out, because they take tens of seconds
 LEAST, MOST = 0.9, 1.3  # libraries take memory too, and some pages are never touched
 
 

@@ -61,8 +61,8 @@ def check_colons(at, rows, atoms):
 
 
 def filtered(path, name, values, number, mask=0):
-    """Write a dataset whose chunks claim to have passed the filter `number`; with a mask they have
-    not."""
+    """Write a dataset with the filter `number`, which h5py does not apply.  If bit 0 of the mask is
+    set, the chunk says that the filter was skipped."""
     with h5py.File(path, "a", libver=OLD) as f:
         made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         made.set_chunk(values.shape)

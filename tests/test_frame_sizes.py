@@ -71,7 +71,7 @@ def check_scaled(folder, on):
             ok(done.returncode == 0 and said == 0 and np.array_equal(got, first)
                and np.array_equal(found, np.ldexp(scores, power)),
                f"2^{power}, {rounds} rounds: {done.stderr[-200:] if done.returncode else said}")
-    rows = np.ldexp(ROWS, -140)  # 9 bits remain, and are widened exactly
+    rows = np.ldexp(ROWS, -140)  # subnormal numbers with about 9 bits, which float64 holds exactly
     done, got, found, said = encode(folder, rows, FRAMES, *on)
     ok(said == 0 and equals((got, found), wanted(rows, FRAMES, 1), rows), "subnormal rows")
     for power in (-100, -80, 80):

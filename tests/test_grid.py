@@ -100,7 +100,7 @@ def check_bits(folder):
 def check_cosine(folder):
     atoms = np.load(f"{folder}/atoms.npy")
     atoms[20:25] = atoms[25:30] * np.linspace(-1, 1, P, dtype="f4")
-    atoms[23] = atoms[8] + 0.01 * atoms[9]  # in tiles 1 and 3
+    atoms[23] = atoms[8] + 0.01 * atoms[9]  # the nearest pair, in tiles 1 and 3
     np.save(f"{folder}/pair.npy", atoms)
     words = [*words_of(folder, atoms="pair.npy", rows="rows-4097.npy"), "--tile", 7]
     need(sagitta("encode", *words, "--output", f"{folder}/pair.h5"), "one rank")
@@ -145,7 +145,8 @@ def check_errors(folder):
     rows[2 * BLOCK + 7, 3] = rows[5 * BLOCK, 1] = np.inf
     np.save(f"{folder}/inf.npy", rows)
     rows = np.load(f"{folder}/rows.npy")
-    rows[50], rows[BLOCK + 9], rows[3 * BLOCK + 1] = 3e38, -3e38, 3e38  # the first one is named
+    # three rows that are refused; the message must name the first of them
+    rows[50], rows[BLOCK + 9], rows[3 * BLOCK + 1] = 3e38, -3e38, 3e38
     np.save(f"{folder}/huge.npy", rows)
     atoms[31], atoms[44] = 0, np.nan
     np.save(f"{folder}/bad.npy", atoms)

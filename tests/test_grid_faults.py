@@ -49,7 +49,7 @@ def check_rounds(folder, rounds, tries):
             for path in temporaries(f"{folder}/run"):
                 os.remove(path)
             there = os.path.exists(f"{folder}/run/supports.h5")
-            if code == 0 and there:  # it was not essential, such as a copy of some atoms
+            if code == 0 and there:  # the memory was not essential, such as a copy of some atoms
                 os.remove(f"{folder}/run/supports.h5")
                 continue
             ok(code == 71 and len(said) == 1 and not there and not left,

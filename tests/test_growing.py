@@ -40,7 +40,7 @@ def left(out):
 
 
 def stopped(folder, out, *more, ranks=2, command="encode"):
-    """Run a job that is asked to stop after its first turn."""
+    """Run a job beside a file STOP, so that it stops as soon as it has something to save."""
     os.makedirs(out, exist_ok=True)
     open(f"{out}/STOP", "w").close()
     fails(sagitta(command, *words_of(folder, "--grid", f"{ranks}x1", *more, "--output",
@@ -224,7 +224,7 @@ def check_forged(folder):
     with open(journal, "r+b") as f:
         f.seek(at)
         head, record = bytearray(f.read(88)), bytearray(f.read(size))
-        sums = 8 * 36 + 8 * P  # numbers, then the shift and the sums
+        sums = 8 * 36 + 8 * P  # the sums follow 36 numbers and the shift of P numbers
         value, = struct.unpack_from("<d", record, sums)
         struct.pack_into("<d", record, sums, value + 1)
         head[56:88] = hashlib.sha256(bytes(head[:56]) + bytes(record)).digest()
@@ -452,7 +452,7 @@ def check_force(folder):
                f"{fault} {of}: {is_code} {text[-300:]} {os.listdir(out)}")
     need(resumed(folder, out), "what was recorded")
     equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", "what was recorded")
-    for ranks in 2, 1:  # a file that grows; a part
+    for ranks in 2, 1:  # two ranks leave a file that grows, one rank leaves a part
         out = f"{folder}/force{ranks}"
         before = stopped(folder, out)
         after = stopped(folder, out, "--force", ranks=ranks)

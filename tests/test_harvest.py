@@ -221,7 +221,8 @@ def types_check(at):
 def window_check(at):
     first = np.array([max(n - 1, 0) for _, n in SEQUENCES])
     starts = np.arange(len(SEQUENCES) + 1)
-    last = dict(q=Q[:len(SEQUENCES)], q_start=starts, window=40)  # one query at each last position
+    # one query for each sequence, at its last position
+    last = dict(q=Q[:len(SEQUENCES)], q_start=starts, window=40)
     pool = pool_make(16)
     need(harvest(capture(f"{at}/p.h5", **last, pool=pool), f"{at}/p-rows.h5"), "its own blocks")
     table = pool["table"].copy()

@@ -143,8 +143,8 @@ def allocations_check(p):
 
 @claim("if HDF5 lacks memory for a capture, the command ends with 71, and calls no file damaged")
 def library_check(p):
-    """HDF5 makes the last third of the allocations of a short command, for its file.  It may
-    crash."""
+    """HDF5 makes the last third of the allocations of a short command, for its file.  If one of
+    them fails, HDF5 may crash."""
     words = ["inspect", p.at(f"capture-{FEW}.h5")]
     calls = faulty("memory:1000000000", *words, count=True)
     faults = [f"memory:{n}{more}" for n in range(calls * 2 // 3, calls, 9) for more in ("", "+")]
@@ -173,7 +173,7 @@ def limited(*words, ranks):
 
 @claim("if memory is short, the job ends with 71 on every rank, and names the bytes")
 def memory_check(p):
-    """Arrays that are holes, with a block of many queries, or with many atoms."""
+    """Arrays that are holes in their files, with a block of many queries, or with many atoms."""
     with h5py.File(p.at(f"capture-{LARGE}.h5"), "w") as f:
         for name in "qkv":
             f.create_dataset(name, (LARGE, H, D), "f2", chunks=(1024, H, D))
@@ -196,7 +196,8 @@ def memory_check(p):
 
 
 def gpu_job(p, command, fault):
-    """A job on a GPU with a fault, which a word and a number name."""
+    """A job on a GPU with a fault (kind, n): the n-th call or allocation of CUDA fails, or for
+    "bytes" the GPU has n bytes."""
     out = p.at(f"{command}-{fault[0]}-{fault[1]}.h5")
     environment = {"FAULT_CUDA": f"{fault[0]}:{fault[1]}"}
     if fault[0] == "bytes":
@@ -208,7 +209,8 @@ def gpu_job(p, command, fault):
 
 
 def gpu_faults_check(p, command):
-    """Try one fault after another.  Returns the ends that occurred."""
+    """Try all faults, several at a time.  Returns the set of outcomes: the kind of a fault, and the
+    exit code, or whether keys and values came in pieces."""
     want, ends = p.at(f"{command}-cpu.h5"), set()
     need(sagitta(*later_wins(*p.words(command, FEW), "--capture", p.at("capture-few-long.h5"),
                              "--output", want)), f"{command} on a CPU")

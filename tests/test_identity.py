@@ -208,7 +208,7 @@ def check_resume(d):
         ("--reroute", 65, "no --reroute, this run has --reroute", d.words, ("--reroute",)),
         ("another limit", 65, "--cosine-limit 65536", d.words, ("--cosine-limit", 7)))
     for text, code, word, words, more in cases:
-        # Two sweeps are done, so that one is left, or none.
+        # Two sweeps are done: of three, one is left; of two, none.
         for ranks, sweeps in ((0, 3), (0, 2), *([(3, 3)] if text == "other rows" else [])):
             done = sagitta("refit", *words, *more, "--sweeps", sweeps, "--resume", "--output", out,
                            ranks=ranks)

@@ -15,7 +15,7 @@ from jobs import FAULTS, environment
 from tap import SAGITTA, claim, done_testing, ok, same, skip_all
 
 LIMIT = 12345  # processes and threads; the message must name this number
-TEXT = "a text " * 400  # longer than one read of the heap
+TEXT = "a text " * 400  # longer than one read of HDF5's heap of texts
 
 
 def inputs_make(folder):

@@ -204,7 +204,7 @@ def same_atom(at, other):
 @claim("a row of 150,000 entries between short ones is verified, and an atom twice in it found")
 def check_long_row(folder):
     long, name = 150000, f"{folder}/ragged.h5"
-    for other in (None, long + 2):  # the last entry of the long row
+    for other in (None, long + 2):  # None, or the last entry of the long row, which repeats an atom
         atoms = np.r_[0:3, 7:long + 7, 0:4].astype("i4")
         if other:
             atoms[other] = atoms[3]

@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     peer_missing_all(str(error))
 
-TRIES, SEED = 7, 5  # TRIES: of each kind of file
+TRIES, SEED = 7, 5  # TRIES: damaged copies of a file of each kind
 VERSION_110 = ("v110", "v110")
 
 
@@ -167,8 +167,8 @@ def check_holes(paths):
 
 
 def walk(group, all_of_it):
-    """Read everything that a file says.  all_of_it: also with indices that the values do not
-    need."""
+    """Read all objects and attributes of a file.  all_of_it: also read indices of HDF5 that are not
+    needed to read the values."""
     for entry in group.values():
         for name in entry.attrs:
             str(entry.attrs[name])
@@ -234,7 +234,8 @@ def check_readers(folder, paths):
            f"{kind}: {done.returncode} {done.stderr.strip()[-150:]}")
     # If data are streamed, only verify checks the hash; atoms are read whole.
     bad = changed(paths[1], lambda f: turn(f, "atoms"))
-    for ranks, threads in (None, 1), (None, 3), (2, 1), (2, 4):  # one of them checks the hash
+    # one of the ranks and threads checks the hash
+    for ranks, threads in (None, 1), (None, 3), (2, 1), (2, 4):
         done = sagitta(*jobs["dictionary"], "--dictionary", bad, "--threads", threads,
                        "--output", f"{folder}/out", **(dict(ranks=ranks) if ranks else {}))
         ok(done.returncode == 65 and "is not what was written" in done.stderr,

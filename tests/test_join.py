@@ -210,7 +210,8 @@ def check_merge_kills(folder):
         need(sagitta("merge", out), f"{fault} {of}")
         equal(whole, f"{out}/supports.h5", f"{fault} {of}")
         shutil.rmtree(out)
-    shutil.copytree(made, f"{folder}/merge-left")  # named, with its journals beside it
+    # as if merge had named the result, and was killed before it removed the journals
+    shutil.copytree(made, f"{folder}/merge-left")
     need(sagitta("merge", f"{folder}/merge-left"), "before")
     for path in glob.glob(f"{made}/*.journal"):
         shutil.copy(path, f"{folder}/merge-left")

@@ -406,7 +406,8 @@ def check_plans(p):
         found = re.search(r"^memory .*?([\d.]+) MB", text, re.M)[1]
         memory = whole.get("most", whole.get("memory_bytes", sum(
             v for v in whole.values() if isinstance(v, int))))
-        free = name in ("encode", "merge")  # their line also counts a second rank and the program
+        # the memory line of these commands also counts a second rank and the program
+        free = name in ("encode", "merge")
         # With sanitizers a program is larger than plans assume, and its size varies.
         near = os.environ.get("SANITIZED") and abs(float(found) - 1e-6 * memory) < 16
         ok(free or near or found == f"{1e-6 * memory:.1f}", f"{name}: {memory} {text}")
@@ -504,7 +505,8 @@ def fits(example, page):
         not isinstance(example, (dict, list))
 
 
-# Entries of every job and benchmark.  Only the first example of each shows them.
+# Entries that every job, or every benchmark, has.  The documents show them only in their first
+# example of a job, and of a benchmark.
 OF_JOBS = {"device": "cpu", "inputs": {}, "seconds": 0, "stopped": False, "phases": []}
 OF_BENCHMARKS = {"repeats": 5, "threads": 1, "device": "cpu"}
 

@@ -188,7 +188,7 @@ def check_example(folder):
         lines = [line.split() for line in example("watch_features", "--top", 2, *shown)]
         ok([line[0] for line in lines] == [f"word{t}" for t in tokens], "a line for each token")
         found = np.array([[int(w.split(":")[0]) for w in line[1:]] for line in lines])
-        near = (found == atoms[:, :2]).mean()  # the file has float16 states, the server float32
+        near = (found == atoms[:, :2]).mean()  # the file has float16 states, the server got float32
         ok(found.shape == (len(tokens), 2) and near > 0.9, f"atoms as of the file: {near}")
         one = int(atoms[0, 0])
         lines = example("watch_features", "--watch", one, *shown)

@@ -37,7 +37,7 @@ def is_served(served, seconds=20):
        "answered")
 def check_long(served):
     raw = Raw(served.path)
-    for rows in ROWS + 1, 2 * ROWS, 700000:  # 56 MB
+    for rows in ROWS + 1, 2 * ROWS, 700000:  # the last message has 56 MB
         reply = raw.ask(message(rows=rows, bulk=1))
         ok(reply and reply[:3] == (255, 77, 1) and reply[3] == f"{rows} rows are more than the "
            f"{ROWS} that a bulk request may have: send them in pieces", f"{rows} rows: {reply}")

@@ -91,7 +91,8 @@ def check_policy(folder, name, words):
 
 
 def changed(folder, table, line, column, by, sealed=True):
-    """verify of the ledger after one number was changed.  sealed: with hashes that fit."""
+    """Run verify on a copy of the ledger with one number changed.  sealed: hashes are computed
+    again, so that they fit."""
     shutil.copytree(f"{folder}/dynamic", f"{folder}/changed", dirs_exist_ok=True)
     with h5py.File(f"{folder}/changed/ledger.h5", "r+") as f:
         data = f[f"run/{table}"]

@@ -37,7 +37,8 @@ class Folder:
         rows *= np.exp(0.4 * random.standard_normal((N, 1)))
         massive = random.choice(N, 60, replace=False)
         rows[massive[:50]] = 300 * random.standard_normal(P) + random.standard_normal((50, P))
-        rows[[0, 1, 2, BLOCK - 1, BLOCK, N - 2, N - 1]] = 1e4  # ends, and neighbours
+        # rows to leave out at both ends, and on both sides of a block's end
+        rows[[0, 1, 2, BLOCK - 1, BLOCK, N - 2, N - 1]] = 1e4
         rows[7] = 0
         held = random.standard_normal((700, P)) + 3
         held[::100] *= 1000

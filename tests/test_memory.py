@@ -15,10 +15,11 @@ import numpy as np
 from tap import FULL, SAGITTA, claim, done_testing, later_wins, ok, sagitta, skip_all
 
 LIMIT = 500 << 20  # bytes of address space, of which a rank without data takes 224 MB
-FIT_LIMIT = 390 << 20  # the rest holds only some of the rows of a fit
+FIT_LIMIT = 390 << 20  # bytes, as LIMIT; there is room for only some of the rows of a fit
 FIT_ROWS, FIT_ATOMS, FIT_S = 1 << 19, 64, 4
-PART = 1 << 16  # the least power of 4 with FIT_S PART >= 256 FIT_ATOMS
-ROOMS = {0: (95, 270), 2: (150, 230), 3: (130, 180), 7: (80,)}  # MB for a part, not for all rows
+PART = 1 << 16  # the least power of 4, 65,536 or more, with FIT_S PART >= 256 FIT_ATOMS
+# For each number of ranks: MB for the data of a rank, enough for a part, but not for all rows.
+ROOMS = {0: (95, 270), 2: (150, 230), 3: (130, 180), 7: (80,)}
 GIVEN = ["--minibatch", PART]
 P = 512
 

@@ -13,7 +13,7 @@ from mixer_data import make, normals, reference, write
 from tap import FULL, claim, done_testing, fails, gpu_present, need, ok, sagitta, same
 
 RANDOM = np.random.default_rng(3)
-TOLERANCE = 1e-5  # of the largest |o| and |S|: doc/live.md, G1
+TOLERANCE = 1e-5  # relative to the largest magnitude of the rows, and of the states
 MOVED = [(0, 0), (1, 3), (-1, 1), (2, -1)]  # input and output slots of four sequences
 
 

@@ -166,7 +166,7 @@ def check_resumed(p):
             path = renew(f"{out}/{file}.h5")
             with open(path, "rb") as f:
                 before = f.read()
-            if (name, file) != ("fit", "supports"):  # fit makes that file again
+            if (name, file) != ("fit", "supports"):  # fit does not read supports.h5
                 p.refused(path, *words, "--sweeps", 4, "--resume", "--output", out)
                 with open(path, "rb") as f:
                     ok(f.read() == before, f"{name}: '{file}.h5' is left")

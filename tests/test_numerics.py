@@ -84,7 +84,7 @@ def check_resume(p):
                 p.refused([*words, "--output", place, "--resume"], f"{place}/{file}", place,
                           f"(numerics {number}, here {NUMERICS}): resume with that version, or "
                           "begin again, with --force and not --resume")
-        mark(f"{made}/{files[0]}", NUMERICS)  # an integer, in the form of h5py
+        mark(f"{made}/{files[0]}", NUMERICS)  # the right number, as h5py stores an integer
         p.need(*words, "--output", made, "--resume")
 
 

@@ -14,7 +14,8 @@ from tap import claim, done_testing, fails, need, ok, sagitta, same
 H, H_KV, D = 4, 2, 8
 RANDOM = np.random.default_rng(3)
 PROMPT = RANDOM.integers(0, 50, 70)
-LENGTHS = [(100, 70), (100, 70), (64, 64), (90, 40), (7, 0), (0, 0), (130, 33)]  # (all, of PROMPT)
+# For each sequence: its length, and the number of tokens of PROMPT with which it begins.
+LENGTHS = [(100, 70), (100, 70), (64, 64), (90, 40), (7, 0), (0, 0), (130, 33)]
 
 
 def sequences():

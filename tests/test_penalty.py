@@ -48,8 +48,8 @@ def objective(x, vectors, codes, rho):
 
 
 def least(x, vectors, rho, nonnegative):
-    """The minimum, from the normal equations with rho; or, if c >= 0, from those of [D; sqrt(rho)
-    I]."""
+    """The least objective: by the normal equations with rho, or for c >= 0 by nnls with the matrix
+    [D; sqrt(rho) I]."""
     m = len(vectors)
     if not nonnegative:
         return objective(x, vectors, np.linalg.solve(vectors @ vectors.T + rho * np.eye(m),

@@ -17,8 +17,8 @@ import numpy as np
 from jobs import environment
 from tap import FULL, SAGITTA, claim, done_testing, launch, need, ok, sagitta, skip_all
 
-# Runs a program, and appends to a file its peak memory in bytes, and the part of it that it shares
-# with others.  The shared part is sampled.
+# Runs a program, and appends two peaks in bytes to a file: of its memory, and of its shared memory,
+# which is sampled.
 PEAK = [sys.executable, "-c", """import os, sys, time
 child = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
 shared = 0

@@ -152,7 +152,7 @@ def trial(explained, agree, atoms=K, dead=0.0):
 @claim("survey: agreement decides among trials that explain nearly as much, and only among those")
 def check_choice(x):
     for trials, best in (([trial(0.9, 0.5)], 0), ([trial(0.9, 0.5), trial(0.89, 0.7)], 1),
-                         ([trial(0.9, 0.5), trial(0.87, 0.9)], 0),  # leaves 1/3 more unexplained
+                         ([trial(0.9, 0.5), trial(0.87, 0.9)], 0),  # leaves 30 % more unexplained
                          ([trial(0.89, 0.52), trial(0.9, 0.5)], 1),  # the difference is too small
                          ([trial(0.6, 0.9), trial(0.9, 0.5), trial(0.885, 0.6)], 2)):
         found = sagitta.Survey(trials)

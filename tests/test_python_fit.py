@@ -253,7 +253,7 @@ def check_calls(at, x):
     turned = d.atoms[::-1].copy()
     for given, file in (d, "kept.h5"), (turned, "turned.h5"):
         codes = sagitta.encode(x, given, top_s=6)
-        where = sagitta.open(codes.path)  # this does not keep the object
+        where = sagitta.open(codes.path)  # this Run does not know the object `given`
         kept = given if given is d else sagitta.Dictionary.from_arrays(given)
         kept.save(f"{at}/{file}")
         facts = sagitta.evaluate(x, codes)

@@ -411,7 +411,7 @@ def check_hook_points():
     import transformer_lens as lens
     torch.manual_seed(0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the class will change in 4.0
+        warnings.simplefilter("ignore")  # TransformerLens warns that it changes the class in 4.0
         model = lens.HookedTransformer(lens.HookedTransformerConfig(
             n_layers=2, d_model=P, n_ctx=32, d_head=4, n_heads=2, d_mlp=20, act_fn="relu",
             d_vocab=30, device="cpu"))

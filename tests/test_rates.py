@@ -14,8 +14,8 @@ import h5py
 
 from tap import bench, claim, done_testing, fails, need, ok, sagitta
 
-# The rate of each kind of work, and its exponents for the sizes (columns, atoms, atoms per round)
-# and so on.  Rates are powers of the sizes, so that interpolation is exact.
+# For each kind of work a rate, and an exponent for each size on which the rate depends, such as
+# columns, atoms and atoms per round.  Rates are powers of the sizes.  So interpolation is exact.
 POWERS = {"route": (1e7, (0.5, 0.25, -0.5)), "codes": (1e7, (-0.5, -0.75, -0.25)),
           "nonnegative": (1e7, (-0.5, -1, -0.25)), "count": (1e6, (-0.5, -0.25)), "read": (1e6, ()),
           "write": (2e6, ()), "sums": (3e6, (0.25, -0.125, 0.5)),
@@ -256,7 +256,7 @@ def others_check(place):
     job = ["--dry-run", "--json", "--rates", place.forged]
     page = json.loads(sagitta("solve", "--systems", systems, *job).stdout)
     told, read, size = page["seconds"], 8 * page["numbers"], page["rows"] / 50
-    least = AXES[0][0]  # frames of 2 are beyond the end of this axis
+    least = AXES[0][0]  # the 2 vectors of a frame are below the least size of this axis
     wanted = {"start": 0.25, "read": read / 1e6, "write": written / 2e6, "check": written / 4e6,
               "solve": (read + written) / rate("solve", least, size)}
     ok(set(told) == {"all", *wanted} and all(near(told[x], wanted[x]) for x in wanted),
@@ -265,7 +265,7 @@ def others_check(place):
              "--steps", steps, "--device", "cpu", "--threads", 1]
     page = json.loads(sagitta(*train, *job).stdout)
     told = page["seconds"]
-    most = AXES[2][-1]  # a batch is beyond the end of this axis
+    most = AXES[2][-1]  # the rows of a batch are more than the largest size of this axis
     lines = told["judge"] * rate("scores", p, k, most) / (page["held_rows"] * k * p)
     ok(near(told["step"], steps * batch * k * p / rate("step", p, k, most)) and
        lines > 1 and near(round(lines), lines) and

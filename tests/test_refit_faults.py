@@ -116,8 +116,8 @@ def check_beside(data):
             good = good and all(same(os.path.join(out, f), os.path.join(straight, f))
                                 for f in FILES)
             wrong += [] if good else [(n, code, left, again.returncode, text[-200:])]
-        # If a sweep ends before the files of an earlier one are written, its own files may be left
-        # out.
+        # If a sweep ends before the files of an earlier sweep are written, files may not be written
+        # for it.  So the number of calls varies.
         ok(not wrong and calls > 3, f"of {calls} {kind} calls some fail: {wrong}")
 
 

@@ -130,7 +130,7 @@ def assemble_check(case, want, found):
 
 
 def columns_check(case, kept):
-    """More directions than columns can hold: borders have the size of the kept ones."""
+    """More directions are asked for than there can be.  kept: the dimension of each border."""
     outs = [case.run("assemble", f"full-{n}", "--directions", 30, ranks=n)[0] for n in (1, 3)]
     one, three = (os.path.join(out, "systems.h5") for out in outs)
     same(f"{case.name}: more directions than columns", one, three)

@@ -16,14 +16,16 @@ import numpy as np
 from tap import FULL, SOURCE, claim, done_testing, ok, sagitta, skip_all
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
-FOUND, SHARE = 0.99, 0.95  # least |cosine| of an atom that is found; share of these atoms
+FOUND, SHARE = 0.99, 0.95  # least |cosine| of a found atom; least share of atoms that are found
 SLACK = 1e-9  # rounding of the state at the end of a sweep
 NOISE = 0.01
 # Shares of 256 frames that are found if routing has one round, and codes are 0.5 to 1.5 on each
 # vector: wrong supports hinder refit.  The limits are below the least shares of six seeds, 37.5 and
 # 77.3 %.  They are there to show a fault, and are no goals.
-EVEN_SHARE, RANDOM_SHARE = 0.35, 0.7  # all principal cosines at the start alike; moved at random
-SIZES = 0.3, 1.5  # of a frame's code in any direction; chosen after others: 0.75 to 1.5 finds 77 %
+EVEN_SHARE, RANDOM_SHARE = 0.35, 0.7  # if the start has equal principal cosines; if it is random
+# Norms of a frame's code, which has any direction.  They were chosen by trial: with 0.75 to 1.5,
+# 77 % of the frames are found.
+SIZES = 0.3, 1.5
 # The figures of the prototype, which drew other atoms, and the largest difference from them.
 FIVE_SWEEPS, REROUTED, NEAR = 0.869, 0.878, 0.005
 

@@ -139,8 +139,8 @@ check $again "when time is up, their ranks stop after a sweep, and the jobs wait
 [ "$(grep -c 'stopped by a signal' life.log)" = 1 ] && [ ! -e fit/supports.h5 ]
 check $? "it stopped before its end"
 # Slurm holds a job that is run again for two minutes, because a node cannot start a job that it is
-# still ending.  Here it is held only until the nodes have ended it, and until some seconds have
-# passed, because its next credential must be newer.
+# still ending.  Here it is held until the nodes have ended it, and some seconds longer, because
+# Slurm's credential for the next run must be newer than that of the last one.
 wait_for 60 queued
 check $? "they, and the jobs that wait for them, are in the queue, and the nodes are free"
 sleep 3

@@ -26,7 +26,7 @@ def check_acts():
 
 
 def life_of(folder, name, joins):
-    """A life with one finished job: one of several ranges, or a killed one of the whole."""
+    """A new life.  joins: its result is made by jobs of ranges, otherwise by one job."""
     life = Life(Data(f"{folder}/{name}", 20), options_read(["--seed", "1"]), name)
     life.joins, life.setting, life.cut = joins, "plain", [0, 4 * soak_growing.BLOCK, soak_growing.N]
     life.result = f"{life.out}/{'supports' if joins else 'x'}.h5"

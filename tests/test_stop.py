@@ -113,7 +113,7 @@ def check_last(jobs):
     held = []
     for command, (words, _, _) in jobs.all.items():
         out = jobs.at(f"last-{command}")
-        gate, of = f"{out}-gate", f"/last-{command}/.*.lock"  # MPI has locks, too
+        gate, of = f"{out}-gate", f"/last-{command}/.*.lock"  # not the locks of MPI
         os.makedirs(out)
         open(f"{out}/STOP", "w").close()
         words = [command, *words, "--output", out, "--resume"]

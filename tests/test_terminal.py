@@ -76,7 +76,7 @@ def joint(inputs, q, is_free=lambda codes: np.ones(codes.shape[:2], bool)):
         b = vectors @ wide.T * t
         b[owner, np.arange(len(at))] -= wide @ r[i]
         c = wide @ wide.T * np.outer(t, t)
-        # index m is in the codes of both frames: C couples all pairs of borders
+        # C couples every two borders of the row's atoms, for any two vectors of their frames
         s[np.ix_(at, at)] += c - b.T @ np.linalg.solve(h, b)
         log_det += np.linalg.slogdet(h)[1]
     return s, log_det, (r ** 2).sum(), border, x.size, free.sum() * d

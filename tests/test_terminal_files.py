@@ -46,7 +46,8 @@ def hash_check(inputs, folder, path):
     ok(hash_of(-atoms[order]) == stored, "(order and sign leave NumPy's hash alone)")
     changed = atoms.copy()
     changed[3, 5] = np.nextafter(changed[3, 5], np.float32(2))
-    ties = np.full_like(atoms, -0.0)  # the last of equal magnitudes decides the sign; no -0
+    # of equal largest magnitudes the last one decides the sign; -0 is hashed as 0
+    ties = np.full_like(atoms, -0.0)
     for i, atom in enumerate(ties):
         atom[i], atom[i + 1] = np.sqrt([0.5, 0.5]) * [[1, -1], [-1, 1], [-1, -1]][i % 3]
     for name, new, same in (("order", atoms[order], 1), ("sign", atoms * -1, 1),

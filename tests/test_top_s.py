@@ -37,7 +37,7 @@ def chosen_of(found):
 
 
 def measured(at, rows, labels, s, words, most):
-    """The figures of a number, from other commands."""
+    """The figures for a number of atoms per row, from other commands."""
     middle = len(rows) // 2
     middle -= middle % 4096 if middle >= 4096 else 0
     np.save(f"{at}/half0.npy", rows[:middle])

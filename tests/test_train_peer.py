@@ -60,8 +60,8 @@ class Peer:
         return mask
 
     def loss(self, mask, dead, left):
-        """The loss of codes at these places.  left: the errors that dead atoms describe, which are
-        constants."""
+        """The loss of codes at these places.  left: the errors of the rows, which dead atoms are to
+        describe; gradients take them as constants."""
         codes, total = np.where(mask, self.scores(), 0), 0.0
         for end in self.ends:
             e = codes[:, :end] @ self.w["decoder"][:end] - self.rows()

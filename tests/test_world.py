@@ -91,7 +91,8 @@ def check_statistics(folder):
     ok(both.sum() > 100 and scale > 0.2, f"a child grows with its parent: {scale:.2f}")
     overlaps = w.atoms.astype(np.float64) @ w.atoms.T
     np.fill_diagonal(overlaps, 0)
-    bound = (2048 / 128 - 1) / 2047  # for any 2,048 unit vectors (Welch 1974)
+    # the least mean square of the overlaps of 2,048 unit vectors in 128 columns (Welch 1974)
+    bound = (2048 / 128 - 1) / 2047
     ok((overlaps**2).sum() / (2048 * 2047) < 1.001 * bound, "squared overlaps are least")
     z = (w.fires[:, :16] > 0).astype(float)
     c = np.corrcoef(z.T)[np.triu_indices(16, 1)]

@@ -3,8 +3,8 @@
 then scripts/wheel.
 
 `pip install ARCHIVE --config-settings configure=--with-cuda=DIR` passes extra options to configure.
-SAGITTA_BUILD may name a folder in which make was already run; nothing is configured or built
-then."""
+If SAGITTA_BUILD names a folder in which make was run, that build is packed, and configure is not
+run."""
 import os
 import shlex
 import subprocess

@@ -29,7 +29,7 @@ def _folder():
 
 
 def _others(folder):
-    """The metadata of the other distribution that pip keeps in the folder."""
+    """The paths in the folder under which pip keeps the metadata of the other distribution."""
     return [os.path.join(folder, name) for name in os.listdir(folder)
             if name.lower().startswith(OTHER)]
 

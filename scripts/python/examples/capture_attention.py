@@ -9,8 +9,8 @@ DIR has the config.json and model.safetensors of a BERT encoder.  The tokens are
 example rows, as in write_rows.py.  Each sequence of the capture is a special token of the model, a
 window of tokens and another special token; attention within it is not causal.  The capture is a new
 HDF5 file.  It also stores the output of the model's own attention as /context; --check reports how
-far ROWS, made by `sagitta harvest`, differ from it, and needs no model.  Needs NumPy, SciPy and
-h5py."""
+far ROWS, made by `sagitta harvest`, differ from /context, and needs no model.  Needs NumPy, SciPy
+and h5py."""
 import argparse
 import os
 import sys

@@ -10,7 +10,7 @@ model is a tiny one with random weights.  Each window of tokens is one sequence 
 Tokens are given to the model one at a time, since transformers starts from an empty state whenever
 it is given several at once.  The capture is a new HDF5 file.  It also stores the output of the
 model's own layer, before norm, gate and projection, as /context; --check reports how far ROWS, made
-by `sagitta harvest`, differ from it, and needs only NumPy and h5py.  Otherwise PyTorch and
+by `sagitta harvest`, differ from /context, and needs only NumPy and h5py.  Otherwise PyTorch and
 transformers are needed."""
 import argparse
 import os

@@ -11,9 +11,8 @@ Each window goes through the model between the two special tokens, whose states 
 
 For each later layer, and for the mean of the last layer, which is the sentence embedding, the
 script prints the explained variance and the mean cosine between what the model computes with the
-replaced states and without.  It does so once with the descriptions and once with every row replaced
-by the mean row, which is the least that a description can achieve.  Use rows that the fit has not
-seen: give --first."""
+replaced states and without.  It does so once with the descriptions, and once with every row
+replaced by the mean row, as a baseline.  Use rows that the fit has not seen: give --first."""
 import argparse
 import json
 import os
@@ -140,8 +139,8 @@ def windows_read(o):
 
 
 def measure(model, d, tokens, layer):
-    """The lists of outcomes of the model's own states, of their descriptions and of the mean
-    row."""
+    """Three lists of outcomes(): of the model's own states, of their descriptions, and of the mean
+    row in place of each state."""
     kinds = [], [], []
     for some in tokens.to(d.device).split(BATCH):
         x = model.run(model.embed(some), 0, layer)[-1]

@@ -26,7 +26,7 @@ __all__ = ["CSR", "Comparison", "DeadAtoms", "DenseAtoms", "Dictionary", "Encode
            "to_saelens", "train"]
 
 
-# The name open is used as in h5py.File and tarfile.open; this module does not need the builtin.
+# The name open is used as in tarfile.open; this module does not need the builtin.
 def open(path: Path, check: bool = False) -> Run:
     """Open the result at path: the folder of a run, or one of its HDF5 files.
 

@@ -125,7 +125,8 @@ def spooling(folder):
 
 
 class Inputs(contextlib.ExitStack):
-    """The files without names of one job; they are closed together with this object."""
+    """The temporary files of one job, most of them without a name.  They disappear when this object
+    is closed."""
 
     def __init__(self, spool=None):
         super().__init__()
@@ -200,7 +201,8 @@ class Inputs(contextlib.ExitStack):
         return self._name(file, "X")
 
     def rows(self, x, mask=None):
-        """A list of names for rows: files, arrays, HDF5 datasets of h5py, or batches of arrays."""
+        """The names under which the program reads the rows x, which are files, an array, an HDF5
+        dataset of h5py, or batches of arrays."""
         if is_files(x):
             if mask is not None:
                 raise TypeError("mask= is of rows of an array: open the file, or use max_norm=")
@@ -233,8 +235,9 @@ def is_array(x):
 
 
 def name_of(x):
-    """If x is a whole dataset of a file that h5py or NumPy has open, the name of the dataset.
-    Otherwise None: x has to be copied."""
+    """The name under which the program can read x in its file, if x is a whole dataset that h5py
+    has open only for reading, or a whole .npy file that NumPy has mapped.  Otherwise None: x has to
+    be copied."""
     if type(x).__module__.startswith("h5py.") and hasattr(x, "file") and x.ndim == 2:
         return f"{x.file.filename}:{x.name}" if x.file.mode == "r" else None
     if isinstance(x, np.memmap) and isinstance(x.base, mmap.mmap) and x.mode != "c" and x.filename:

@@ -9,7 +9,7 @@ of the rows, since atoms have length 1.
 
 Common keywords.  mask: for an array, (N,) booleans, True for rows to read.  output: a folder for
 the result, which is kept; None: a temporary folder, which is deleted together with the Run.
-resume: continue an interrupted run with the same rows and options, whose files are in output.
+resume: continue the interrupted run whose files are in output; give the same rows and options.
 ranks: the number of MPI processes, started by mpirun.  progress: 'auto', a function that is called
 with each event, or None.  verbose: 0 shows warnings, 1 also the log (by the logger 'sagitta'), 2
 also details.  options: those of the command, with underscores, as `sagitta COMMAND --help` explains
@@ -81,8 +81,8 @@ def encode(X: Rows, dictionary: Array = None, **keywords: typing.Any) -> Run:
 
 
 def refit(X: Rows, run: typing.Union[Run, Path], **keywords: typing.Any) -> Run:
-    """Move the atoms of a run of encode() or fit() on the same rows X so that they explain more.
-    Keywords: `sagitta refit --help`.  Returns a Run."""
+    """Improve the dictionary of a run of encode() or fit() on the same rows X: move its atoms so
+    that they explain more of the rows.  Keywords: `sagitta refit --help`.  Returns a Run."""
     return _job("refit", X, _with_dictionary(dict({"supports": run}, **keywords), run))
 
 
@@ -106,7 +106,8 @@ def place_of(run):
 
 
 def dictionary_of(run):
-    """The dictionary of a run: the path of its file, or the object that encode() was given."""
+    """The dictionary of a run: the run's folder if it has a dictionary.h5; otherwise the object
+    that encode() was given, or the file."""
     run = run if isinstance(run, Run) else Run(run)
     if os.path.exists(os.path.join(run.path, "dictionary.h5")):
         return run.path

@@ -11,7 +11,7 @@ from .errors import Error
 from .program import program
 
 N, K, P, TOP_S = 500, 96, 24, 6
-# SHA-256 of the atoms and codes of all rows, the same on every machine
+# SHA-256 of the numbers of the atoms in all rows, followed by the codes; the same on every machine
 EXPECTED = "0852a371f0171ada23de8c288bb9e02f7742a44a0448a1fa2e1e2562aa848d38"
 
 

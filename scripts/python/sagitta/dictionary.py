@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Dictionaries and the encoders that belong to them: from rows to codes and back, in this process.
 
-The argument x of each call is rows (..., P) as for sagitta.fit(), of float16, bfloat16, float32 or
-float64.  Results have the same leading dimensions, except for codes of format="csr", which have one
+An argument x is rows (..., P) as for sagitta.fit(), of float16, bfloat16, float32 or float64.
+Results have the same leading dimensions, except for codes of format="csr", which have one
 row for each row of x.  Other results are PyTorch tensors on the device of x if x is a tensor,
 arrays of x's own library if that follows the array API, and otherwise NumPy arrays.  If libsagitta
 can compute on the GPU of a tensor, a Dictionary encodes the tensor there, and copies only the codes
@@ -109,7 +109,8 @@ class Coder:
         return self._handles.encode(options, threads, rows)
 
     def _on_gpu(self, x, options, threads):
-        """(atoms, codes) of a tensor on a GPU, if libsagitta computes on that GPU; else None."""
+        """(atoms, codes) of a tensor on a GPU, if libsagitta can use that GPU; else None.  Always
+        None for an Encoder."""
         has_encoder = "encoder" in options
         return None if has_encoder or not gpu.is_on_gpu(x) else \
             gpu.support(self._handles, options, threads, x)

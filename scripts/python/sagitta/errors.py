@@ -23,7 +23,8 @@ class Warning(UserWarning):  # noqa: A001, users know it as sagitta.Warning
 
 
 class MassiveRows(Warning):
-    """A tenth of the rows or fewer are massive, and have a quarter of all squares or more."""
+    """At most a tenth of the rows are massive (doc/mislead.md), and these have at least a quarter
+    of the sum of squares of all rows."""
 
 
 class Transposed(Warning):
@@ -35,7 +36,8 @@ class TopS(Warning):
 
 
 class NoMean(Warning):
-    """The dictionary has no mean, and that of the rows has over half of their sum of squares."""
+    """The dictionary has no mean, and over half of the rows' sum of squares is due to their
+    mean."""
 
 
 class NegativeVariance(Warning):
@@ -56,8 +58,8 @@ class FewRows(Warning):
 
 
 class Scale(Warning):
-    """The rows have other norms than those that the dictionary was fitted to, by a factor of three
-    or more."""
+    """The norms of the rows differ by a factor of three or more from those of the rows that the
+    dictionary was fitted to."""
 
 
 class DeadAtoms(Warning):

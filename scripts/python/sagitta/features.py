@@ -69,7 +69,7 @@ def _vector(what, values, n, path=""):
 
 
 def _own_rows(run):
-    """The HDF5 file of the rows that a run was made from, or None."""
+    """The first file of the rows that a run was made from, if it is HDF5; else None."""
     try:
         named = run.page["options"].get("rows") or ""
     except Error:
@@ -143,7 +143,7 @@ class Features:
 
     @functools.cached_property
     def stability(self) -> typing.Optional[np.ndarray]:
-        """(K,), as Run.stability; None without fit(seeds=2)."""
+        """(K,), as Run.stability, which may be None."""
         try:
             return Run(self._made_of).stability if is_path(self._made_of) else None
         except Error:  # a file of Dictionary.save(), or one that no longer exists
@@ -191,8 +191,8 @@ class Features:
                        self.text(row + 1, end))
 
     def search(self, word: str, n: int = 10) -> typing.List["Feature"]:
-        """The atoms that have the largest share of their codes, by magnitude, on this word; n at
-        most.  Case and surrounding blanks do not matter."""
+        """The atoms, n at most, with the largest shares of this word in the sum of the magnitudes
+        of their codes.  Case and surrounding blanks do not matter."""
         wanted = str(word).strip().casefold()
         found = [i for i, text in self.words.items() if text.strip().casefold() == wanted]
         order, starts, row_of = self.run._by_atom
@@ -257,7 +257,8 @@ class Feature:
         return np.histogram(self._entries[1], bins)
 
     def words(self, n: int = 3) -> typing.List[typing.Tuple[str, float]]:
-        """(word, share) for the tokens with the largest shares of its codes, by magnitude."""
+        """(word, share) for the tokens with the largest shares in the sum of the magnitudes of its
+        codes."""
         rows, codes = self._entries
         tokens, place = np.unique(self.features.tokens[rows], return_inverse=True)
         parts = np.bincount(place, np.abs(codes.astype("f8")), len(tokens))
@@ -265,7 +266,8 @@ class Feature:
         return [(self.features.words[int(tokens[i])], float(parts[i] / parts.sum())) for i in best]
 
     def nearest(self, n: int = 4) -> typing.List[typing.Tuple["Feature", float]]:
-        """(feature, cosine) for the atoms closest to it, by magnitude; empty for frames."""
+        """(feature, cosine) for the atoms closest to it, by falling magnitude of the cosine; empty
+        for frames, or if the dictionary no longer exists."""
         atoms = self.features.atoms
         if atoms is None:
             return []
@@ -275,8 +277,8 @@ class Feature:
 
     @property
     def stability(self) -> typing.Optional[float]:
-        """The cosine with the atom of another seed's fit that it is paired with, the largest of
-        several; None without fit(seeds=2)."""
+        """Its cosine with the atom that it is paired with in the fit of another seed; of several
+        other seeds, the largest cosine.  None if fit() had no seeds=2 or more."""
         found = self.features.stability
         return None if found is None else float(found[self.atom])
 

@@ -68,7 +68,8 @@ def _changed(value, key, x):
 
 
 def applied(output, change):
-    """The output of a module with its tensor x replaced by change(x)."""
+    """The output of a module with its tensor x, the first one of real numbers, replaced by
+    change(x)."""
     if isinstance(output, torch.Tensor):
         return change(output)
     found = _first(output) if isinstance(output, (tuple, list, dict)) else None

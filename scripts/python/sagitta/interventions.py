@@ -156,8 +156,9 @@ def steer(model: torch.nn.Module, module: Module, d: typing.Any,
 def ablate(model: torch.nn.Module, module: Module, d: typing.Any, atoms: typing.Sequence[int],
            to: typing.Union[float, str, typing.Sequence[float]] = 0.0,
            positions: typing.Any = None) -> Intervention:
-    """Remove atoms while a `with` block runs: their codes become `to`, which is one number, one for
-    each atom, or "mean", the mean over the changed rows of the pass."""
+    """Remove atoms while a `with` block runs: their codes become `to`, which is one number, or one
+    number for each atom, or "mean": each atom's mean code over the rows of the pass that positions
+    select."""
     d = _dictionary(d)
     atoms = _atoms_checked(d, atoms)
     is_mean = isinstance(to, str)

@@ -357,7 +357,7 @@ class Server:
     def cancel(self, future: typing.Any) -> None:
         """Cancel a request of submit(): it ends with Refused, reason cancelled, unless its results
         are already there."""
-        # each request to cancel gets a reply, so only one is sent
+        # each CANCEL message gets a reply, so only one is sent for a request
         if not future.done() and not future.is_cancelled:
             future.is_cancelled = True
             self._send(CANCEL, future.number)
@@ -428,9 +428,9 @@ class Stream:
 
 
 class _Room:
-    """A limit on the requests, or bytes, that may wait at the server; a single request is always
-    allowed.  free() may be called for a request that took nothing, so that an interrupt at any
-    moment can be cleaned up."""
+    """A limit on the sum of one figure over the open requests: their number, the bytes of their
+    rows, or the bytes of their replies.  A single request is always allowed.  free() may be called
+    for a request that took nothing, so that an interrupt at any moment can be cleaned up."""
 
     def __init__(self, most):
         self._most, self._taken, self._change = most, {}, threading.Condition()

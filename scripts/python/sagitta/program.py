@@ -16,7 +16,8 @@ OWN_PROGRAM = os.path.join(HERE, "sagitta-alone")  # in the wheel: for one proce
 OWN_SEVERAL = os.path.join(HERE, "sagitta-mpi")  # in the wheel: for several processes, by Open MPI
 NEAR = ("../../../../bin/sagitta",  # in an installation, PREFIX/share/sagitta/python/sagitta
         "../../../build/sagitta")  # in a source tree
-# the program that main() started; detects a wrapper that starts this command again
+# The variable of the environment that names the program that main() started.  It detects a wrapper
+# that starts this command again.
 STARTED = "SAGITTA_STARTED"
 OWN = {"json", "progress-fd", "quiet", "verbose", "output", "resume"}  # set by the package itself
 
@@ -144,7 +145,8 @@ def _number(option, value):
 
 
 def words_of(option, value):
-    """The command-line words for an option's value; none if the value is None."""
+    """The command-line words for an option's value; none if the value is None, or False for a
+    flag."""
     name = f"--{option['name']}"
     if value is None:
         return []

@@ -69,7 +69,7 @@ def checked(f, path):
 
 
 def root_of(leaves):
-    """The root of a hash tree over these leaves, as in RFC 6962."""
+    """The root of a hash tree, as in RFC 6962, from the hashes of its leaves."""
     if len(leaves) < 2:
         return leaves[0] if leaves else hashlib.sha256().digest()
     half = 1 << (len(leaves) - 1).bit_length() - 1
@@ -77,8 +77,8 @@ def root_of(leaves):
 
 
 def hash_of(array, rows):
-    """The SHA-256 of an array's bytes.  If it has chunks of `rows` rows, the root of the tree over
-    the SHA-256 of each chunk."""
+    """The SHA-256 of an array's bytes, or if rows is not None, the root of the hash tree whose
+    leaves are the chunks of `rows` rows."""
     if rows is None:
         return hashlib.sha256(array.tobytes()).hexdigest()
     return root_of([hashlib.sha256(b"\0" + array[i:i + rows].tobytes()).digest()
@@ -200,7 +200,7 @@ class Run:
 
     @functools.cached_property
     def frame_codes(self) -> np.ndarray:
-        """(entries of codes, d): the code blocks of frames."""
+        """(number of entries of `codes`, d): the d numbers of the code of a frame in a row."""
         with self._holder("supports") as f:
             if "supports/codes" not in f:
                 raise Error(f"'{f.filename}' has no frames: its codes are in `codes`")
@@ -264,8 +264,8 @@ class Run:
 
     @functools.cached_property
     def stability(self) -> typing.Optional[np.ndarray]:
-        """(K,): the cosine of each atom with the atom of another seed's fit that it is paired with,
-        the largest of several; None without fit(seeds=2)."""
+        """(K,): the cosine of each atom with the atom that it is paired with in the fit of another
+        seed; of several other seeds, the largest cosine.  None if fit() had no seeds=2 or more."""
         with self._holder("atoms") as f:
             return array_of(f, "stability", self.check) if "stability" in f else None
 
@@ -289,7 +289,8 @@ class Run:
 
     @functools.cached_property
     def page(self) -> Figures:
-        """The contents of run.json: options, libraries, seats and phases of the run."""
+        """The contents of run.json, such as options, libraries, phases, and the host and cores of
+        each rank."""
         folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
         try:
             with open(os.path.join(folder, "run.json"), encoding="utf-8") as f:

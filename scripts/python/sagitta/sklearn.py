@@ -25,8 +25,8 @@ class SparseDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     n_components: the number of atoms; None: the smaller of 2 P and N.  n_nonzero_coefs: atoms per
     row; None: a tenth of P.  positive_code: codes are at least 0.  max_iter: the largest number of
-    sweeps.  tol: the fit ends when the held-out rows, or the fitted rows if there are fewer than
-    1,280, gain less than this in five sweeps.
+    sweeps.  tol: the fit ends when the explained variance of the held-out rows gains less than this
+    in five sweeps; with fewer than 1,280 rows none are held out, and the fitted rows decide.
     sparse_output: codes are a csr_array.  random_state: the seed; None: 0.  n_jobs: the number of
     threads; None or -1: as many as the program starts by itself.  find: 'stable' fits with a
     quarter of n_nonzero_coefs, so that other seeds find the same atoms; 'codes' fits with all of

@@ -157,9 +157,9 @@ def survey(X: Rows, atoms: typing.Sequence[int] = (512, 1024),
            top_s: typing.Sequence[int] = (4, 8, 16), seeds: typing.Sequence[int] = (0, 1),
            rows: int = 65536, **options: typing.Any) -> Survey:
     """Fit every combination of `atoms`, `top_s` (atoms per row) and seed to at most `rows` rows,
-    and recommend one: among those that explain unseen rows nearly as well as the best, the one
-    whose atoms two seeds agree on.  In every trial unseen rows are described with max(top_s) atoms
-    each, so that trials can be compared.
+    and recommend one pair of atoms and top_s: among those that explain unseen rows nearly as well
+    as the best, the one on whose atoms the seeds agree best.  In every trial unseen rows are
+    described with max(top_s) atoms each, so that trials can be compared.
 
     X: an array (N, P) or (B, T, P), a .npy or 'file.h5:/path'.  options: those of sagitta.fit(),
     except for output, resume and force, since no fit is kept.  Returns a Survey, which is a list of

@@ -134,7 +134,7 @@ class Words:
             raise InputError(f"rows have token {lost[0]}, and {self.name} has "
                              f"{len(known)} words, none of which has this number: is it the "
                              "vocabulary of these rows?")
-        # decided by the first tokens, for all later ones
+        # the tokens of the first call decide the style for all later calls
         self.style = self.style or style_of(self.tokens.values())
         style = STYLES[self.style]
         return {i: f"<{i}>" if i not in known else self.plain[i] if i in self.plain else
