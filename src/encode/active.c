@@ -102,8 +102,8 @@ int active_atoms(struct active *a, const float *atoms, idx k, const float *towar
   return device_put(a->device, &a->toward, 0, a->toward.bytes);
 }
 
-/* Score the rows x.  With entries, x are residuals, and the score of each entry's atom adds its
- * code back. */
+/* Score the rows x.  With entries, x has residuals instead: then the code of each entry is added to
+ * the score of the entry's atom. */
 static int rows_score(struct active *a, const float *x, const struct train_entries *entries)
 {
   struct train_codes_job job = active_job(a, x);
@@ -213,7 +213,7 @@ int active_cut(struct active *a, const struct batch_cut *cut, gidx ties)
   return OK;
 }
 
-/* The lists, on the host, of a part of the rows <- their entries with the codes as values. */
+/* For some of the rows: copy their entries to the lists on the host, with the codes as values. */
 static void lists_give(void *self, gidx part)
 {
   const struct active *a = self;
@@ -239,7 +239,7 @@ int active_again(struct active *a)
   return rows_score(a, a->sorted.device, &raised);
 }
 
-/* Choose by the threshold of this choice, or by the cut of all rows. */
+/* Choose by the threshold of choice number `look`; with a->cuts, by the cut of all rows. */
 static int rows_choose(struct active *a, const struct found_encoder *by, int look)
 {
   const struct score_cut *of_all = a->cuts ? &a->cuts->at[look] : NULL;

@@ -81,7 +81,7 @@ struct active {
   struct buffer work;
   int is_nested;               /* set by the caller: active_nested.h is used too */
   struct buffer level, before; /* [most_n][p] residuals of the rows: in this pass, and after the
-                                * last pass */
+                                * pass before */
   struct buffer squares;       /* [most_n][2] work */
   struct active_pass pass, last;
   int look, block; /* numbers of the current pass and block */

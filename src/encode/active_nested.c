@@ -11,7 +11,7 @@
 
 static const gidx ITEM = (gidx)sizeof(float);
 
-/* The device's lists <- the block's entries in the last pass; *others points to them. */
+/* The device's lists <- the block's entries in the pass before; *others points to them. */
 static int others_put(struct active *a, struct train_entries *others)
 {
   struct device *dev = a->device;
@@ -39,8 +39,8 @@ static int others_subtract(struct active *a, const struct train_entries *others,
 }
 
 /* Score the block's atoms for the rows in use.  An atom is scored on the row minus the block's
- * other atoms that the last pass chose, times their codes.  `left` is what the last pass left of
- * the rows. */
+ * other atoms that the pass before chose, times their codes.  `left` has the residuals of the rows
+ * after that pass. */
 static int block_score(struct active *a, idx end, const float *left, struct train_codes_job *job)
 {
   struct train_entries others;

@@ -22,7 +22,7 @@ struct active_blocks {
 int active_nested_pass(struct active *a, const struct buffer *x, gidx first, idx n,
                        const struct active_blocks *by, int look, gidx *found);
 void active_nested_keep(struct active *a);
-/* Make all passes.  Then solve the codes of all atoms that the last pass chose, together. */
+/* Make all passes.  Then solve together the codes of all atoms that the final pass chose. */
 int active_nested(struct active *a, const struct buffer *x, gidx first, idx n,
                   const struct active_blocks *by);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How threads share the rows when lists are taken (active.c) and codes are solved
+ * How threads divide the rows when lists are taken (active.c) and codes are solved
  * (active_solve.c).
  *
  * Floor: encode; included by src/encode/active*.c only. */

@@ -14,7 +14,7 @@ void block_round_next(struct encode *e, struct block_in_flight *b)
     b->entries_end = round_end(e->s, e->task->rounds, ++b->round);
 }
 
-/* Set this rank's part of the superblock that b has just begun. */
+/* Set this group's block in the superblock that b has just begun, and the shares of all ranks. */
 static void block_partition(struct encode *e, struct block_in_flight *b)
 {
   gidx first, count;

@@ -46,9 +46,9 @@ struct block_in_flight {
   float *out_score, *out_codes; /* written, with the same rows */
 };
 
-/* Bring a block from its merged lists to its next routing: its codes are solved on the lists.
- * After the last round the results go to the ranks that write them, and the block of the next
- * superblock begins, if there is one.  Here all groups learn of a failure in one group.
+/* Continue a block whose lists were merged: solve the codes of the supports so far, and prepare the
+ * next routing.  After the last round the results go to the ranks that write them, and the block of
+ * the next superblock begins, if there is one.  Here all groups learn of a failure in one group.
  * Collective. */
 int block_cycle(struct encode *e, struct block_in_flight *b);
 

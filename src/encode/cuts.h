@@ -23,7 +23,7 @@ static inline int cuts_wanted(const struct encode_task *t)
   return t->cuts && !t->cuts->n;
 }
 
-/* The memory that finding them takes. */
+/* Allocate the memory for finding the cuts. */
 int cuts_alloc(struct encode *e);
 /* *e->task->cuts <- the cuts.  Collective.  ERR_STOPPED when the job is asked to stop: nothing is
  * saved. */

@@ -118,7 +118,7 @@ enum encode_phase {
 /* Bytes of memory of one rank, by purpose. */
 struct encode_memory {
   gidx atoms;   /* this rank's tiles as they were read */
-  gidx forms;   /* what the device keeps of them in addition; in forecasts only */
+  gidx forms;   /* other forms of these tiles that the device keeps; in forecasts only */
   gidx matrix;  /* of an imported encoder */
   gidx rows;    /* rows and residuals */
   gidx lists;   /* lists, supports and scores */

@@ -64,7 +64,7 @@ struct encode {
                                   * to stop */
   gidx next, read;               /* first row of the next superblock, and of the next reading */
   gidx begun, readings;          /* numbers of blocks begun, and of readings begun */
-  uint64_t terms[ROW_BUFFERS];   /* hash terms of the rows in each buffer */
+  uint64_t terms[ROW_BUFFERS];   /* sum of the hash terms of the rows in each buffer */
   gidx finished_rows;            /* of superblocks whose results were gathered */
   struct support_block finished; /* to be written by this rank; n = 0: nothing */
 };

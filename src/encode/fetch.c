@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A fetch asks the owner of each atom that is not yet in the table, once per atom.  It makes three
  * alltoallv operations: of counts, of names and of atoms.  Atoms go from the owner's device to the
- * table.  Between GPUs joined by NCCL they never pass through host memory.
+ * table; or from the owner's host, if the device has no memory for a copy of the tiles.  Between
+ * GPUs joined by NCCL, atoms that a device has do not pass through host memory.
  *
  * A rank that has failed asks for nothing, but answers.  A rank without memory for atoms that come
  * or go says so in its message of names; then no rank sends atoms. */
@@ -151,8 +152,8 @@ static int local_view(struct shard *t, struct device *device, struct buffer *vie
   return OK;
 }
 
-/* Items at .. at + count - 1 of `to`, which has a host side, <- this rank's atoms with these
- * slots. */
+/* Copy this rank's atoms in slots names[count] to items at .. at + count - 1 of `to`: to its host
+ * side, then to the device. */
 static int host_gather(const struct shard *t, struct device *device, const idx *names, gidx count,
                        struct buffer *to, gidx at)
 {
@@ -187,7 +188,7 @@ int fetch_dry(struct shard *t, struct atom_table *tables, int count, const struc
   return outgoing_alloc(t, c, device, (t->expected ? t->expected : asked) * unit);
 }
 
-/* Memory for `count` atoms that others ask of this rank; *held <- where the rank's atoms are. */
+/* Make room for `count` atoms that other ranks ask for; *held <- where this rank's atoms are. */
 static int outgoing_ready(struct shard *t, const struct comm *c, struct device *device, gidx count,
                           struct buffer *held)
 {

@@ -11,7 +11,7 @@
 
 struct encode;
 
-/* Their next jobs: write a finished block, and read a share of a new one. */
+/* The next jobs of these threads: write a finished block, and read a share of a new one. */
 struct file_job {
   const struct encode_task *task;
   gidx read_first;
@@ -22,7 +22,7 @@ struct file_job {
   struct preprocess *preprocess; /* NULL: the device is a CPU */
   struct support_block write;    /* n = 0: nothing */
   struct phase *phases;          /* of the result */
-  uint64_t *rows_terms;          /* <- hash terms of the rows that are read */
+  uint64_t *rows_terms;          /* <- sum of the hash terms of the rows that are read */
 };
 
 /* files_start() lets the threads write the finished block, and read this rank's share of the next

@@ -55,7 +55,7 @@ static int forward_alloc(struct forward *f)
   return OK;
 }
 
-/* Matching pursuit for rows[n][p]; found[n] <- atoms of each. */
+/* Matching pursuit for rows[n][p]; found[n] <- how many atoms each row has. */
 static void rows_pursue(const struct forward *f, struct workspace *w, const float *rows, idx n,
                         idx *found)
 {

@@ -21,7 +21,7 @@ static int number_read(const char **at, long *value)
   return *value > 0 && digits <= 6;
 }
 
-/* text <- a list of the grids that `ranks` ranks can form; it ends early if the room is short. */
+/* text <- a list of the grids that `ranks` ranks can form; grids that have no room are left out. */
 static void grids_list(int ranks, char *text, size_t capacity)
 {
   size_t used = 0;

@@ -26,7 +26,8 @@ struct imported {
   struct buffer table;
   struct ragged ragged;
   struct active active;     /* of an encoder of that kind */
-  struct encoder by;        /* what finds the supports: the task's encoder, or one with its cut */
+  struct encoder by;        /* finds the supports: the task's encoder, or one made from it and the
+                             * first cut (N.58) */
   float *threshold;         /* [k] of `by`, with a cut */
   struct key_window window; /* for finding the cuts, like own_bins */
   gidx *own_bins;
@@ -40,7 +41,7 @@ struct imported {
   idx n;                       /* rows of this rank's block */
   gidx first;                  /* number of the first of these rows among the task's rows */
   struct entry_list mine, theirs;
-  uint64_t terms; /* hash terms of the weights that this rank read (model/identity.h) */
+  uint64_t terms; /* sum of the hash terms of the weights that this rank read (model/identity.h) */
 };
 
 /* Allocate the memory of such a job, in place of the memory for routing; otherwise like

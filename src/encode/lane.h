@@ -44,8 +44,8 @@ int lane_put_from(struct lane *lane, int slot, gidx first, gidx n, const float *
  * lane_advance() two passes later.
  *
  * *out <- the results of the block that ends; lane_quality() has the quality of its rows if codes
- * are solved.  They are valid until the next lane_advance().  out->n = 0: no block ends.  The slot
- * of the block is then free. */
+ * are solved.  They are valid until the next lane_advance().  The slot of this block is free
+ * from now on.  out->n = 0: no block ends. */
 int lane_advance(struct lane *lane, struct support_block *out);
 /* Can the next pass begin a block? */
 int lane_is_free(const struct lane *lane);

@@ -13,7 +13,7 @@
 
 /* MAX_BLOCK_LARGE fills the multiprocessors of a GPU several times over. */
 enum { MAX_BLOCK = 4096, MAX_BLOCK_LARGE = 16384, MIN_BLOCK = 256 };
-static const gidx MEMORY_AIM = (gidx)1 << 30; /* for the memory that grows with the block */
+static const gidx MEMORY_AIM = (gidx)1 << 30; /* aim for the bytes that grow with the block */
 
 static gidx max_partition(const struct encode *e)
 {

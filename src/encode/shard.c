@@ -14,7 +14,7 @@
 #include "model/identity.h"
 #include "model/results.h"
 
-enum { PIECE_BYTES = 1 << 20 }; /* so that a piece stays in a thread's second-level cache */
+enum { PIECE_BYTES = 1 << 20 }; /* a piece then stays in a thread's second-level cache */
 
 static float *atom_at(const struct shard *t, gidx slot)
 {

@@ -27,7 +27,7 @@ struct shard {
   const struct comm *like; /* borrowed: the ranks that hold the same tiles; NULL: none does */
   int reads_all;  /* each rank of `like` reads all tiles, if that is faster than exchanging them */
   gidx key;       /* first atom of the piece that was read last */
-  uint64_t terms; /* hash terms of the atoms as they were read (model/identity.h) */
+  uint64_t terms; /* sum of the hash terms of the atoms as they were read (model/identity.h) */
   struct arena arena;
 };
 

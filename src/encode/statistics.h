@@ -27,7 +27,7 @@ struct statistics {
   real *chain;         /* [2][count] of the sum block in progress: of x - k_c and (x - k_c)^2 */
   /* On rank 0: */
   real *joined;           /* [2 p + 2] chains of a sum block: columns, then errors and cosines */
-  struct block_tree tree; /* of [2 p + 2] */
+  struct block_tree tree; /* each node has 2 p + 2 sums */
   gidx judged;            /* rows that were joined */
   gidx nonzero;
   struct norms *norms;
@@ -52,7 +52,7 @@ struct chains {
 int statistics_init(struct statistics *s, struct arena *arena, const struct comm *group,
                     int is_root, idx p, const real *shift, gidx first_block, gidx n);
 /* Add rows x[n][p], numbers first .. first + n - 1, to this rank's columns.  They follow the rows
- * of the last call, or begin a sum block.  ended[statistics_blocks()][2][count] <- the chains of
+ * of the call before, or begin a sum block.  ended[statistics_blocks()][2][count] <- the chains of
  * the sum blocks that end with one of them. */
 void statistics_rows(struct statistics *s, const float *x, gidx first, idx n, real *ended);
 /* On rank 0: add the quality of the next n rows, and the chains of the sum blocks that end with one

@@ -12,11 +12,11 @@
 
 struct tally; /* tally.c */
 
-/* Some consecutive rows less the mean, and their results from a lane (lane.h). */
+/* Some consecutive rows, less the mean, and the results of a lane for them (lane.h). */
 struct tally_rows {
-  gidx first; /* of the task's rows */
+  gidx first; /* number of the first row among the task's rows */
   idx n;
-  uint64_t terms; /* hash terms of the rows as they were read (model/identity.h) */
+  uint64_t terms; /* sum of the hash terms of the rows as they were read (model/identity.h) */
   const float *x; /* [n][p] */
   const idx *atoms;
   const float *score, *codes;  /* [n][s], [n][s][d] */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each part is work divided by a rate. */
+ * The time of each part of a job is the work of this part divided by a rate. */
 #include "encode/times.h"
 
 #include <math.h>

@@ -104,8 +104,8 @@ static int rows_terms_check(const struct encode_files *f, gidx rows, uint64_t te
   return OK;
 }
 
-/* Compare the inputs with the file: a whole has hashes of all inputs, a part has the hash terms of
- * its rows. */
+/* Compare the inputs with the file.  It has a hash of each input; but of its rows a part has only
+ * the sum of their hash terms. */
 static int contents_check(const struct encode_files *f, uint64_t rows, uint64_t atoms,
                           uint64_t weights)
 {
@@ -178,7 +178,7 @@ int encode_files_open(struct encode_files *f, const struct run_inputs *inputs)
   return job_open(&f->job, &type, f, inputs);
 }
 
-/* Rank 0: take an existing part, if it was made with this dictionary. */
+/* Rank 0, with --resume: take the part that is left, if it was made with this dictionary. */
 static int part_take(struct encode_files *f, uint64_t dictionary)
 {
   struct part_input *before = &f->before;

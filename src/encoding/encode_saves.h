@@ -4,10 +4,9 @@
  *
  * Floor: encoding.
  *
- * A save is a stop after which the same process goes on.  The job's summary() is asked for its
- * entries of run.json.  It leaves the same part or record as a
- * stop, with whole sum blocks (4,096 rows, N.0).  The rows that follow have the bits of a run that
- * was never stopped. */
+ * A save is a stop after which the same process goes on.  It leaves the same part or record as a
+ * stop, with whole sum blocks (4,096 rows, N.0), and writes run.json, for which it calls the job's
+ * summary().  The rows that follow have the bits of a run that was never stopped. */
 #ifndef ENCODING_ENCODE_SAVES_H
 #define ENCODING_ENCODE_SAVES_H
 

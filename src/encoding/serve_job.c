@@ -50,7 +50,7 @@ static int ready(void *self, const struct serve_facts *facts)
   return serve_access_ready(&s->access, facts->address, o->ready);
 }
 
-/* Files are checked before anything is computed. */
+/* Claim the files of the ledger, and check all files of the backlog. */
 static int files_open(struct serve_job *s)
 {
   const struct serve_settings *o = &s->settings;

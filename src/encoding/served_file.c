@@ -66,7 +66,7 @@ static int norms_check(const struct served *s, const struct piece *p)
   return OK;
 }
 
-/* x[n][p] <- rows of the task, as they are encoded.  *terms <- the hash terms of the rows as they
+/* x[n][p] <- rows of the task, as they are encoded.  *terms <- the sum of their hash terms, as they
  * were read. */
 static int rows_take(const struct served *s, gidx first, idx n, float *x, uint64_t *terms)
 {

@@ -68,7 +68,7 @@ static int scores_count(void *self, const struct batch_cut *cut, gidx *counts)
 }
 
 /* Score this rank's rows.  look 0: for the first choice, from the rows; otherwise from the
- * residuals of the last choice. */
+ * residuals of the choice before. */
 static int rows_score(struct finder *f, int look)
 {
   struct phase *scores = &f->result->phases[FIND_SCORES];

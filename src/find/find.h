@@ -34,7 +34,8 @@ struct find_recipe {
   int relative;
   /* f, as a share of the mean squared norm of the rows; also for the weights of rows */
   real floor;
-  real last_floor; /* instead of `floor`, for the weights of rows in the last updates */
+  /* instead of `floor`, for the weights of rows in the last updates (find_step.is_last) */
+  real last_floor;
   real rho;        /* penalty that draws codes towards the means of their atoms, in updates */
   real last_rho;   /* the same, in the last updates */
   real ridge;      /* penalty on moving atoms, in the unit of find_unit() */
@@ -57,7 +58,7 @@ real find_ridge(const struct find_recipe *recipe, const struct find_step *step, 
 struct find_task {
   const struct row_source *rows;
   const struct row_source *held; /* held-out rows; NULL: windows of `rows` are held out */
-  real held_out_fraction;        /* of the windows of `rows`; 0: nothing is held out */
+  real held_out_fraction;        /* share of the windows of `rows` to hold out; 0: none */
   int center;                    /* subtract the column means of the fitted rows */
   struct find_recipe recipe;
   uint64_t seed;

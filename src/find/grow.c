@@ -65,7 +65,8 @@ static int products_make(struct finder *f, const float *x, idx n, const float *y
   return device_triad_product(&f->device, PRECISION_F32, &product, NULL);
 }
 
-/* Cut the products of some directions; each direction is a column. */
+/* Cut the products of some directions by grow_cut(), each direction at its own threshold.  Each
+ * direction is a column. */
 static void columns_cut(void *self, gidx part)
 {
   struct finder *f = self;

@@ -13,7 +13,7 @@
 static const gidx REAL = (gidx)sizeof(real);
 
 /* Copy the intercept's row of the Gram matrix from its column, which has the same bits.  A GPU does
- * not sum the row: every row of the batch has an intercept, so this would be one long chain. */
+ * not sum this row: all rows of the batch have the intercept, so each sum would be a long chain. */
 static void intercept_fill(struct finder *f)
 {
   gidx k = f->k, stride = k + 1;
@@ -135,7 +135,8 @@ static int sides_reduce(struct finder *f, idx first, idx end)
   return first ? dense_product(&s->dense, &product) : OK;
 }
 
-/* The block's rows of moved <- (L L')^-1 times these rows, as Z' (Z rows) with Z = L^-1. */
+/* The block's rows of moved <- (L L')^-1 times these rows, computed as Z' (Z rows) with Z = L^-1.
+ * s->square holds L, the Cholesky factor of the block's matrix. */
 static int block_solve(struct finder *f, idx first, idx end)
 {
   struct find_shares *s = &f->sums;

@@ -20,7 +20,8 @@ static int moves_open(struct finder *f, gidx columns)
   struct device *dev = &f->device;
   gidx k = f->plan.grown, widest = f->widest;
   TRY(buffer_alloc(dev, &s->moved, k * columns * REAL));
-  TRY(buffer_alloc(dev, &s->panel, imax(k * k / 4, 1) * REAL)); /* m first <= ((m + first) / 2)^2 */
+  /* A block of m atoms after `first` atoms takes m first reals; m + first is at most k. */
+  TRY(buffer_alloc(dev, &s->panel, imax(k * k / 4, 1) * REAL));
   TRY(buffer_alloc(dev, &s->square, widest * widest * REAL));
   TRY(buffer_alloc_device(dev, &s->half, widest * columns * REAL));
   TRY(arena_alloc(&f->arena, &s->gathered, k * f->p, sizeof *s->gathered));

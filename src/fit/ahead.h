@@ -25,7 +25,7 @@ struct part_ahead {
    * first; n, how many there are; done, how many are read. */
   gidx number, first, n, done;
   float *x[2];    /* [most][p] the next part, and the present one */
-  uint64_t terms; /* of the next part's rows */
+  uint64_t terms; /* sum of the hash terms of the next part's rows, so far */
   _Atomic int pauses;
   struct arena arena;
 };
@@ -49,8 +49,8 @@ void part_ahead_begin(struct part_ahead *a, const struct row_source *all, gidx n
 void part_ahead_pause(struct part_ahead *a);
 void part_ahead_go(struct part_ahead *a);
 
-/* task->x <- the array for own rows of part `number`; task->read <- the hash terms of these rows if
- * all are read; otherwise NULL. */
+/* task->x <- the array for own rows of part `number`.  task->read <- the sum of the hash terms of
+ * these rows if all of them were read ahead; otherwise NULL. */
 void part_ahead_take(struct part_ahead *a, gidx number, struct refit_task *task);
 
 #endif

@@ -65,8 +65,8 @@ int all_rows_alloc(struct all_rows *a, gidx most, int is_shared)
   return arena_alloc(&a->arena, &a->place, size, sizeof *a->place);
 }
 
-/* leader[] and place[] <- the node of each rank.  The first rank of a node writes its number after
- * the lists, where the others read it. */
+/* leader[r] <- the first rank of the node of rank r; place[r] <- the number of rank r in its node.
+ * The first rank of a node writes its own number behind the lists, where the others read it. */
 static int nodes_find(struct all_rows *a, gidx most)
 {
   struct comm *c = a->f->c;
@@ -183,7 +183,7 @@ static int lists_copy(struct all_rows *a, const struct update_rows *rows)
   const struct refit_state *f = a->f;
   size_t bytes = (size_t)f->n * (size_t)f->s * sizeof(idx);
   gidx at = f->first * f->s * (gidx)sizeof(idx);
-  TRY(comm_shared_sync(f->c, &a->shared)); /* others may still read the lists of the last update */
+  TRY(comm_shared_sync(f->c, &a->shared)); /* others may still read older lists */
   if (bytes) memcpy((char *)a->slots.host + at, rows->slots->host, bytes);
   if (bytes) memcpy((char *)a->codes.host + at, rows->codes->host, bytes);
   if (a->has_others) TRY(lists_fetch(a, rows));

@@ -145,8 +145,8 @@ static int job_prepare(struct conjugate *u, const struct update_rows *rows,
   return OK;
 }
 
-/* weight[k] <- beta times the weight of earlier rows, plus the weight of the current rows of all
- * ranks; held[k] <- without the current rows. */
+/* held[k] <- beta times the weight of earlier rows; weight[k] <- held[k] plus the weight of the
+ * current rows of all ranks. */
 static void weigh(struct conjugate *u, const struct conjugate_job *job, real beta)
 {
   enum { ROWS_AT_ONCE = 1 << 20 };
@@ -248,7 +248,7 @@ static int energy_alloc(struct conjugate *u, gidx rows)
   return OK;
 }
 
-/* Add the share of columns begin .. end - 1 to u->energy. */
+/* Add to u->energy what columns begin .. end - 1 contribute. */
 static int columns_energies(struct conjugate *u, const struct update_rows *rows, idx begin, idx end)
 {
   const struct refit_state *f = u->f;

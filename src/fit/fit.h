@@ -11,8 +11,9 @@
  * rows are encoded.  The fit ends when their explained variance gains no more.  Its result is the
  * sweep in which they are explained best.  Without held-out rows the fitted rows decide.
  *
- * With a minibatch one part of the fitted rows is in memory at a time, and a sweep uses the rows of
- * this part.  The weight of earlier parts falls with each sweep. */
+ * With a minibatch a sweep uses the rows of one part of the fitted rows.  Only this part is in
+ * memory, and the next one, if there is room to read it ahead.  The weight of earlier parts falls
+ * with each sweep. */
 #ifndef FIT_FIT_H
 #define FIT_FIT_H
 
@@ -99,7 +100,7 @@ struct fit_within {
   gidx sweep;                        /* number of sweeps done before it */
   const float *atoms;                /* [k][d][p] atoms at its beginning */
   uint64_t classes;                  /* hash of the colour classes */
-  uint64_t rows_hash, held_out_hash; /* as struct fit_point */
+  uint64_t rows_hash, held_out_hash; /* as in struct fit_point */
 };
 struct fit_sink {
   void *self;

@@ -42,7 +42,7 @@ struct fit {
   struct sparse_coder coder;
   struct sparse_coder_shape shape; /* of the coder */
   int shares_gram;                 /* the same as refit_task.shares_gram */
-  gidx gpu;             /* the least bytes of its GPU that this rank needs; 0: it uses none */
+  gidx gpu;             /* bytes that this rank needs on its GPU at least; 0: it uses none */
   struct worker warmer; /* creates the context of the GPU while rows are read */
   struct coded coded;   /* the rows in memory */
   struct fit_validation validation;
@@ -60,11 +60,11 @@ struct fit {
   idx *idle;                               /* [k] parts since a row used the atom */
   idx *near;                               /* [k] the atom most similar to each, if duplicates are
                                             * replaced */
-  float *likeness;                         /* [k] the cosine of each atom and that atom */
+  float *likeness;                         /* [k] the cosine of each atom and its `near` */
   idx *shares;              /* [ranks] number of atoms whose `near` each rank finds */
   int stopped;              /* 1: the fit was stopped, before or inside a sweep */
   int relaxes;              /* 1: this sweep relaxes atoms */
-  real *moves;              /* [k] squared distance that each atom moved in a sweep */
+  real *moves;              /* [k] square of the distance that each atom moved in a sweep */
   struct fit_line *lines;   /* [sweeps + 1] */
   gidx sweep, sweeps, best; /* number of the last sweep; largest number of sweeps;
                              * the best sweep */

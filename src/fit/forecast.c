@@ -41,7 +41,7 @@ static void shapes_find(const struct fit *f, struct fit_forecast *forecast)
   work_find(f, forecast);
 }
 
-/* The next part is read ahead if there is memory for it. */
+/* If there is memory to read the next part ahead, as a fit then does: count this memory. */
 static void ahead_add(const struct fit *f, struct refit_memory *m)
 {
   gidx bytes = fit_ahead_bytes(f), present = memory_per_process(f->c->local_size);

@@ -14,10 +14,10 @@
 
 struct fit_forecast {
   enum fit_update update;
-  const char *device;      /* of the task; cpu if that is auto, and some rank finds no GPU */
+  const char *device;      /* the task's; cpu if that is auto, and some rank finds no GPU */
   int alone;               /* every rank has all rows (refit/resident.h) */
   gidx fitted, held;       /* rows that are fitted; rows that are held out */
-  gidx parts, part_rows;   /* rows that are in memory at a time, of all ranks */
+  gidx parts, part_rows;   /* parts of the fitted rows; rows of a part, on all ranks */
   gidx rank_rows;          /* the largest number of these rows on one rank */
   struct refit_memory m;   /* of rank 0, which needs the most memory */
   gidx beside;             /* part of m.total: arrays of the fit, the coder, copies of the atoms */

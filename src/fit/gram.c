@@ -12,7 +12,7 @@
 #include "comm/buffers.h"
 #include "device/device.h"
 
-enum { TOLD_BYTES = 64 << 20 /* no warning if less memory is affected */ };
+enum { TOLD_BYTES = 64 << 20 /* no warning if fewer bytes cannot be shared */ };
 
 gidx gram_slab_bytes = 1 << 28;
 
@@ -85,8 +85,8 @@ static struct normal_own own_find(const struct gram *g)
   return own;
 }
 
-/* Allocate the memory of a round.  If the ranks of a node share it, a dry run counts an equal share
- * for each rank. */
+/* Allocate for the blocks of a round and of the next round.  Memory that the ranks of a node share
+ * has the blocks of one round; a dry run counts an equal share of it for each rank. */
 static int slabs_alloc(struct gram *g, int is_shared)
 {
   gidx bytes = g->at_once * block_bytes(g->k);
@@ -218,7 +218,7 @@ static int rounds_copy(struct gram *g, gram_use *use, void *self)
     o = round_of(g, o.end);
     const struct buffer own = own_view(g, &o);
     gidx at = (o.turn * c->size + c->rank - o.first) * block_bytes(g->k);
-    TRY(comm_shared_sync(c, &g->shared)); /* others may still read the last round */
+    TRY(comm_shared_sync(c, &g->shared)); /* others may still read the round before */
     if (own.bytes) memcpy((char *)g->slab[0].host + at, own.host, (size_t)own.bytes);
     if (g->nodes->has_others) TRY(blocks_fetch(g, &o, &own));
     TRY(comm_shared_sync(c, &g->shared));
@@ -234,7 +234,7 @@ int gram_pass(struct gram *g, gram_use *use, void *self)
   return comm_agree(g->c, OK);
 }
 
-/* *view <- the own rows with a host side.  If they have none, it is allocated. */
+/* *view <- the own rows with a host side, which is allocated if g->rows has none. */
 static int rows_view(struct gram *g, struct buffer *view)
 {
   *view = g->rows;
@@ -251,7 +251,8 @@ static int rows_fetch(struct gram *g, struct buffer *view)
   return device_get(g->device, view, 0, view->bytes);
 }
 
-/* Each step gathers one block of every rank. */
+/* Each step of the loop gathers one block of every rank; in the last step some ranks may have no
+ * block. */
 int gram_get(struct gram *g, real *all)
 {
   struct comm *c = g->c;

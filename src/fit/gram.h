@@ -5,9 +5,9 @@
  * Floor: fit.
  *
  * Blocks of NORMAL_BLOCK atoms are dealt to the ranks in turn.  In a round some ranks, all if
- * memory allows, each send one block to all others.  So blocks arrive in order, and all ranks share
- * the sending.  If ranks of a node share memory (fit/all_rows.h), each block is sent to a node
- * once. */
+ * memory allows, each send one block to all others.  So blocks arrive in order, and ranks divide
+ * the work of sending.  If ranks of a node share memory (fit/all_rows.h), each block is sent once
+ * to each node. */
 #ifndef FIT_GRAM_H
 #define FIT_GRAM_H
 

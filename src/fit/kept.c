@@ -210,8 +210,8 @@ static int rows_name(struct kept *w, struct kept_rows *r)
   return refit_tss(w->c, r->total, r->x, w->p, &r->tss);
 }
 
-/* longest[] <- the length of the longest row of each sum block (ROW_BLOCK rows, N.0), on every
- * rank.  s <- the largest of them: the update allocates for it. */
+/* longest[] <- the number of atoms of the longest row of each sum block (ROW_BLOCK rows, N.0), on
+ * every rank.  s of the state <- the largest of these numbers, for which the update allocates. */
 static int blocks_measure(struct kept *w)
 {
   const struct kept_rows *r = &w->rows;

@@ -88,7 +88,7 @@ int kept_memory(const struct kept_task *task, struct comm *c, gidx *bytes);
 int kept_open(struct kept *w, const struct kept_task *task, struct comm *c);
 void kept_close(struct kept *w);
 
-/* Replace the atoms that were read by the atoms of an earlier run. */
+/* Take the atoms of an earlier run instead of the task's atoms. */
 int kept_atoms_take(struct kept *w, const struct atom_source *atoms);
 
 #endif

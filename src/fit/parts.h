@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The number of rows of a fit that are in memory at a time.  --minibatch gives it, or the run that
- * is resumed.  If neither does, it is all rows if they fit.  Otherwise it follows from the number
- * of atoms and the atoms per row (fit_chosen_part()).
+ * The number of fitted rows of a part; a sweep of a fit uses one part.  --minibatch gives the
+ * number, or the run that is resumed.  If neither does, a part has all rows if they fit in memory.
+ * Otherwise the number follows from the number of atoms and the atoms per row (fit_chosen_part()).
  *
  * Floor: fit.
  *

@@ -59,7 +59,7 @@ static int beside_find(struct fit *f)
   return OK;
 }
 
-/* *bytes <- the memory of this rank's GPU, without the part that a device keeps free.  A query
+/* *bytes <- the memory of this rank's GPU, without the bytes that a device keeps free.  A query
  * takes time.  So a job that fits any GPU makes no query, and gets INT64_MAX. */
 static int gpu_memory(const struct fit *f, gidx *bytes)
 {
@@ -83,8 +83,8 @@ static int gpu_check(const struct fit *f)
   return OK;
 }
 
-/* Does a part of `rows` rows take at most three quarters of this rank's memory and of its GPU?  The
- * rest is left to other users.  ERR_MEMORY: it does not. */
+/* Do parts of `rows` rows take at most three quarters of this rank's memory, and at most three
+ * quarters of the memory of its GPU?  The rest is left to other users.  ERR_MEMORY: they do not. */
 static int part_check(struct fit *f, gidx rows, gidx present)
 {
   struct refit_memory m;
@@ -241,7 +241,7 @@ static int memory_plan(struct fit *f)
 }
 
 /* Can it pay that every rank has all rows?  It can if atoms take their steps class by class on
- * GPUs: ranks that share the rows would exchange data after every class. */
+ * GPUs: ranks that divide the rows would exchange data after every class. */
 static int may_be_alone(const struct fit *f)
 {
   return f->all->size > 1 && f->how == UPDATE_ATOMS && strcmp(f->task->device, "cpu") != 0;

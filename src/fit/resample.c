@@ -44,7 +44,7 @@ static int offer_before(struct offer a, struct offer b)
 }
 
 /* Insert an offer into a sorted list of `max` offers, unless its energy is 0 or all others come
- * before it.  The last offer of the list is then dropped. */
+ * before it.  Inserting drops the last offer of the list. */
 static void offer_insert(struct offer *list, idx max, struct offer o)
 {
   idx at = max;

@@ -226,7 +226,7 @@ static int state_open(struct fit *f)
   TRY(fit_part_load(f, f->sweep % f->parts));
   TRY(fit_validation_open(&f->validation, &f->held, f->mean, &f->coder, f->c));
   if (!f->task->no_advice) TRY(fit_validation_advise(&f->validation));
-  f->refit_task.beside = 0; /* by now it is allocated: checks of later parts must not count it */
+  f->refit_task.beside = 0; /* allocated by now: checks of later parts must not add it */
   if (is_joint)
     TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device, f->part_rows)));
   if (is_conjugate) TRY(conjugate_open(&f->conjugate, &f->state, f->part_rows));
@@ -238,7 +238,7 @@ static int state_open(struct fit *f)
   return OK;
 }
 
-/* Open the state.  The plan cannot see other users of the GPU, so its memory may still be too
+/* Open the state.  The plan cannot see other users of the GPU, so the GPU's memory may still be too
  * small: then the message says what helps. */
 int fit_state_start(struct fit *f)
 {

@@ -19,8 +19,8 @@
 #include "refit/color.h"
 #include "refit/frames.h"
 
-/* Are atoms relaxed in this sweep (N.21)?  Not if an earlier sweep lowered the explained variance
- * of the fitted rows. */
+/* Are atoms relaxed in this sweep (N.21)?  Not if the factor is 1, there are several parts, or an
+ * earlier sweep lowered the explained variance of the fitted rows. */
 static int relaxes(const struct fit *f)
 {
   if (f->task->relaxation == 1 || f->parts > 1) return 0;
@@ -30,7 +30,7 @@ static int relaxes(const struct fit *f)
 }
 
 /* A task of team_run().  Relax atom a, unless this sweep relaxes none or has replaced it, and round
- * it to float32.  moves[a] <- the squared distance from its row of the table. */
+ * it to float32.  moves[a] <- the square of its distance from where it was, in f->table. */
 static void atom_round(void *self, gidx a)
 {
   struct fit *f = self;
@@ -166,7 +166,7 @@ static int is_near_duplicate(const struct fit *f, idx a)
   return other > own || (other == own && b < a);
 }
 
-/* *energy <- [n] residual energies of the rows, if all atoms move at once; otherwise NULL. */
+/* *energy <- [n] the residual energies of the rows, if all atoms move at once; otherwise NULL. */
 static int energies_find(struct fit *f, const real **energy)
 {
   const struct update_rows rows = coded_rows(f);
@@ -186,8 +186,8 @@ static int sums_clear(struct fit *f)
   return OK;
 }
 
-/* For d = 1: replace near-duplicates, and atoms that no row used in the last parts: in as many
- * parts as a pass has, but at most FIT_PATIENCE. */
+/* For d = 1: replace near-duplicates, and atoms that no row used in the last n parts.  n is the
+ * number of parts of a pass, but at most FIT_PATIENCE. */
 static int atoms_resample(struct fit *f, struct fit_line *line)
 {
   const struct fit_task *t = f->task;

@@ -379,8 +379,8 @@ int update_apply(struct update *u, idx passes, struct atom_step *steps)
   return OK;
 }
 
-/* Copy columns begin .. end - 1 of all frames to the device, and add their share to the
- * energies. */
+/* Copy columns begin .. end - 1 of all frames to the device, and add to the energies what these
+ * columns contribute. */
 static int columns_energies(struct update *u, const struct update_rows *rows, idx begin, idx end)
 {
   const struct refit_state *f = u->f;
@@ -430,7 +430,7 @@ int update_clear(struct update *u, const unsigned char *forget)
   return device_normal_clear(u->device, &job);
 }
 
-/* *view <- the target with a host side.  If it has none, it is allocated. */
+/* *view <- the target with a host side, which is allocated if u->target has none. */
 static int target_view(struct update *u, struct buffer *view)
 {
   *view = u->target;

@@ -46,7 +46,7 @@ struct attribute_task {
   int threads;
   struct device *device;
   const struct attribute_sink *sink; /* on rank 0 */
-  idx block;                         /* queries of all ranks at a time; 0: as many as pay */
+  idx block;                         /* queries of all ranks at a time; 0: chosen */
 };
 
 struct attribute_result {

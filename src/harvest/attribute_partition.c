@@ -14,7 +14,7 @@
 #include "device/attribution.h"
 #include "harvest/resident_capture.h"
 
-#define FAR 1e-3 /* relative difference that is too large for rounding: the row is another one */
+#define FAR 1e-3 /* a larger relative difference cannot be rounding: the row is another one */
 
 int attributed_partition_alloc(struct attributed_partition *s, int ranks)
 {
@@ -218,7 +218,7 @@ static int pair_check(struct attributed_partition *s, gidx row, gidx pair, gidx 
   return OK;
 }
 
-/* Compare all sums; *key <- the row that does not fit. */
+/* Compare all sums, and add the hash terms of the supports; *key <- the row that does not fit. */
 static int sums_check(struct attributed_partition *s, gidx first, idx count, gidx *key)
 {
   const struct support_view *view = &s->supports.view;

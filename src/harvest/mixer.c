@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A call copies the states of its sequences, from the capture or from the last block, into a pool
+ * A call copies the states of its sequences, from the capture or from the block before, into a pool
  * of its own and updates them there: the capture's slots stay as they were read.  The taps before a
  * token are channels of the tokens before it, which are read again. */
 #include "harvest/mixer.h"
@@ -35,16 +35,16 @@ struct harvest {
   struct mixer mixer;
   struct call call;
   float *g, *beta;       /* [block] of all heads, as they are read */
-  float *state;          /* [H][dv][d] of one slot */
-  float *taps, *x;       /* [C][width - 1], [width - 1][C] of one sequence */
+  float *state;          /* [H][dv][d] of one slot; H: the number of heads */
+  float *taps, *x;       /* [C][width - 1], [width - 1][C] of one sequence; C: channels */
   float *rows, *states;  /* of this rank, part after part */
   float *all, *all_rows; /* rank 0: rows as gathered, and in token order, [block][H dv] */
   float *all_states;     /* rank 0: the states of all ranks */
-  float *carry;          /* [H][dv][d] of the sequence that the last block has cut */
+  float *carry;          /* [H][dv][d] of the sequence that the block before has cut */
   gidx n_rows, n_states; /* heads in rows and states so far */
   gidx n_carried;        /* heads of the sequence that the block cuts; in states they come last */
-  idx *kept;             /* [slots] index into kept_states, or -1 */
-  idx *owner;            /* [slots] the sequence that writes it */
+  idx *kept;             /* [slots] index of each slot's state in kept_states; -1: it is not kept */
+  idx *owner;            /* [slots] the sequence that writes each slot */
   float *kept_states;    /* [kept][H][dv][d], on rank 0 */
   idx *counts;           /* [size] */
   struct mixer_result result;
@@ -129,7 +129,8 @@ static int call_alloc(struct harvest *h)
   return arena_alloc(&h->arena, &a->out, pieces, sizeof *a->out);
 }
 
-/* Rank 0: allocate for the results of all ranks for a block, and the states that are kept. */
+/* Set kept[] and owner[] on every rank.  On rank 0 also allocate for the results of all ranks for a
+ * block, and for the states that are kept. */
 static int whole_alloc(struct harvest *h)
 {
   const struct mixer_source *s = h->source;
@@ -197,8 +198,8 @@ static int taps_find(struct harvest *h, idx sequence, gidx offset, float *taps)
   return OK;
 }
 
-/* Slot i of the call <- the states with which the piece's heads begin; call.in[i] <- i, or -1 if
- * they begin with zeros. */
+/* Slot i of the call <- the states and the taps with which piece i of the part begins.
+ * call.in[i] <- i; -1: the piece begins with zeros. */
 static int state_fill(struct harvest *h, const struct mixer_part *part, idx i)
 {
   const struct mixer_source *s = h->source;

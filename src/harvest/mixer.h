@@ -14,8 +14,8 @@ struct mixer_sink {
   void *self; /* borrowed */
   /* rows[count][heads dv]; blocks come in ascending order. */
   int (*rows)(void *self, gidx first, gidx count, const float *rows);
-  /* s[heads][dv][d], taps[C][width - 1] of a slot.  Called for every slot in ascending order, if
-   * any sequence keeps its state. */
+  /* s[heads][dv][d], taps[channels][width - 1] of a slot.  Called for every slot in ascending
+   * order, if any sequence keeps its state. */
   int (*state)(void *self, idx slot, const float *s, const float *taps);
 };
 
@@ -23,7 +23,7 @@ struct mixer_task {
   const struct mixer_source *capture; /* borrowed, like the next two */
   struct device *device;
   const struct mixer_sink *sink; /* on rank 0 */
-  idx block;                     /* tokens of all ranks at a time; 0: as many as pay */
+  idx block;                     /* tokens of all ranks at a time; 0: chosen */
 };
 
 struct mixer_result {

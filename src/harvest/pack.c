@@ -55,7 +55,7 @@ void pack_bounds(const struct pack_task *t, gidx *least, gidx *most)
     }
 }
 
-/* Set all sizes, from the lengths of all sequences; *blocks <- how many suffice. */
+/* Set all sizes, from the lengths of all sequences; *blocks <- a number of blocks that suffices. */
 static int sizes_find(struct pack *p, gidx *longest, gidx *blocks)
 {
   const struct pack_task *t = p->task;

@@ -18,7 +18,7 @@ struct resident_capture_atoms;
 /* Queries of a sequence, with some of its positions. */
 struct piece {
   gidx sequence;
-  gidx first; /* its first position, where a shard begins */
+  gidx first; /* first position of the piece, where a shard begins */
   idx count;  /* number of positions */
   gidx query; /* number of the first query, among all */
   idx n;

@@ -11,8 +11,8 @@
 #include "base/status.h"
 #include "device/attention.h"
 
-/* PART_BYTES: the parts of a block on rank 0.  Dividing positions pays with fewer than FEW_QUERIES
- * queries and at least SHARDS_EACH shards per rank. */
+/* PART_BYTES: the parts of a block on rank 0.  Dividing positions pays if each rank then
+ * has at least SHARDS_EACH shards, and would otherwise have fewer than FEW_QUERIES queries. */
 enum { PART_BYTES = 256 << 20, FEW_QUERIES = 64, SHARDS_EACH = 2 };
 
 /* A shard of positions, with the queries of its sequence.  The sum of one query over one shard is a
@@ -22,7 +22,7 @@ struct part {
   gidx first;  /* position where the shard begins */
   gidx end;    /* end of the positions of the shard that the queries see */
   gidx query;  /* number of the first query, among all */
-  idx at, n;   /* queries of the block */
+  idx at, n;   /* queries at .. at + n - 1 of the block */
   gidx places; /* number of parts of all earlier shards */
 };
 

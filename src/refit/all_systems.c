@@ -2,7 +2,7 @@
  * A batch has atoms of one class, as many as fit in memory.  The records of a batch are sent to
  * rank 0, which writes them.
  *
- * A record is one system: its five arrays and its global rows, one after another. */
+ * A record is one system: its five arrays and the global numbers of its rows, one after another. */
 #include "refit/all_systems.h"
 
 #include <stdlib.h>
@@ -15,15 +15,15 @@
 #include "model/access.h"
 #include "model/identity.h"
 
-static const gidx PART_REALS = (gidx)1 << 24; /* of a batch's records, unless it is one record */
+static const gidx PART_REALS = (gidx)1 << 24; /* of the records of a batch of several atoms */
 
 /* One batch, and what its records are made from. */
 struct part {
   struct atom_batch batch;
   struct batch_systems systems;
   gidx first;     /* number of its first system in the file */
-  real *own_rows; /* [own_rows] global rows as reals, which hold them exactly */
-  real *rows;     /* [owner_rows] global rows of own members, of all ranks */
+  real *own_rows; /* [own_rows] global row numbers as reals, which hold them exactly */
+  real *rows;     /* [owner_rows] the same of own members, from all ranks */
   idx *member;    /* [count] members in ascending order of atoms, as in the file */
   struct arena arena;
 };
@@ -98,7 +98,7 @@ void all_systems_free(struct all_systems *a)
   *a = (struct all_systems){0};
 }
 
-/* The number of reals in a record: for each row; and for the border. */
+/* The reals of a record: reals_of_row() for each row, reals_of_border() for the border. */
 static gidx reals_of_row(gidx d, gidx k)
 {
   return d * d + d * k + d + 1;
@@ -246,7 +246,7 @@ static int part_write(struct all_systems *a, const struct part *part, struct wor
   return OK;
 }
 
-/* Replace the bounds by the real border sizes of a batch's systems. */
+/* Replace the upper bounds by the true border sizes of a batch's systems. */
 static int borders_fill(struct all_systems *a, const struct part *part)
 {
   for (idx i = 0; i < part->batch.count; i++) {

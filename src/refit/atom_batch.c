@@ -10,7 +10,7 @@
 #include "base/sums.h"
 #include "base/status.h"
 
-static const gidx BATCH_BYTES = (gidx)128 << 20; /* of what grows with the atoms of a batch */
+static const gidx BATCH_BYTES = (gidx)128 << 20; /* bytes that grow with the atoms of a batch */
 
 /* How many of count members a rank owns when they are dealt round robin. */
 static idx members_of(idx count, int size, int rank)

@@ -2,7 +2,7 @@
  * Sums over sum blocks: each rank joins its own blocks as far as possible, and owners complete the
  * trees.
  *
- * A node is sent as its presence, 1 or 0, and its sums. */
+ * A node of a tree is sent as its presence, 1 or 0, and its sums. */
 #include "refit/atom_batch_sums.h"
 
 #include "base/status.h"

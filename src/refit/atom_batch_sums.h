@@ -15,7 +15,7 @@ struct batch_sums {
   struct arena arena;
   struct block_tree tree; /* of own blocks, then of all; its width is the width of the present
                            * sums */
-  real *out, *in;         /* nodes sent and received */
+  real *out, *in;         /* nodes of trees, sent and received */
   idx *send, *receive;    /* [size] numbers of nodes */
   const real **from;      /* [size] the next node from each rank */
   int is_open;            /* the memory was allocated */

@@ -80,8 +80,9 @@ static int supports_open(struct color_job *j, int ranks)
   return supports_access(j->source, j->first, j->n, 0, &j->supports);
 }
 
-/* Find the longest row, and the hash of supports with rows of any length.  If all lengths are
- * equal, a refit has the same hash.  Collective. */
+/* *longest <- the largest number of atoms of a row.  *hash <- the hash of the supports, whose rows
+ * may have any numbers of atoms.  If these are all equal, a refit computes the same hash.
+ * Collective. */
 static int supports_name(struct comm *c, const struct color_job *j, gidx *longest, uint64_t *hash)
 {
   const struct support_view *view = &j->supports.view;

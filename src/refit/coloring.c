@@ -285,7 +285,7 @@ static int subbatch_color(struct coloring *w, struct comm *c)
   return OK;
 }
 
-/* Prepare the rows for the host. */
+/* Sort the rows, and list the entries of each atom, so that the host can find the sets. */
 static void rows_list(struct coloring *w)
 {
   const struct support_view *own = w->own;

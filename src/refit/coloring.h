@@ -25,7 +25,7 @@ struct color_conflicts {
   idx count;             /* atoms of the lot */
   const idx *atoms;      /* [count] */
   const uint32_t *marks; /* [k] */
-  gidx words;            /* of a set; a mark of 64 * words or more is in no set */
+  gidx words;            /* words of a set; a mark of 64 * words or more is in no set */
   uint64_t *sets;        /* [count][words], written: the marks of the atoms in the same rows, as
                           * bits */
 };

@@ -151,8 +151,8 @@ static void direction_take(struct search *s, idx j)
   }
 }
 
-/* Bring direction j of every member that has it to e on every rank.  Members that have it and want
- * more are active.  *any <- a member has it, *more <- a member is active. */
+/* Copy direction j of every member that has one to s->e, on every rank.  Members that have one and
+ * search for more are active.  *any <- a member has one, *more <- a member is active. */
 static int direction_allgather(struct search *s, idx j, int *any, int *more)
 {
   const struct atom_batch *b = s->b;

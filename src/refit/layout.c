@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * There is a dry arena for each time at which memory is held; the largest of them decides. */
+ * Each phase of a job has a dry arena; the phase that takes the most memory decides. */
 #include "refit/layout.h"
 
 #include <math.h>
@@ -45,8 +45,9 @@ static int state_find(const struct refit_state *f, struct refit_memory *m)
 }
 
 /* About how many atoms the largest class has, if the job finds classes.  If all atoms are equally
- * frequent, two of them share l rows on average, and none with probability exp(-l).  A greedy
- * colouring of such a graph has classes of ln(K) / l atoms; the first are up to twice as large. */
+ * frequent, two of them share l rows on average, and none with probability exp(-l).  In the
+ * graph that joins atoms with common rows, a greedy colouring then has classes of ln(K) / l atoms;
+ * the first classes are up to twice as large. */
 static idx class_atoms(const struct refit_state *f, idx most)
 {
   double k = f->k, s = f->s, l = (double)f->total * s / k * s / k;

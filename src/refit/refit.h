@@ -24,7 +24,7 @@
 
 struct sweep_counts {
   gidx accepted, rejected;
-  gidx escalated; /* of both, atoms that needed larger ridges */
+  gidx escalated; /* accepted and rejected atoms that needed larger ridges */
 };
 
 enum refit_phase {
@@ -39,7 +39,7 @@ enum refit_phase {
   REFIT_ROUTE,
   REFIT_METRICS,
   REFIT_WRITE,
-  REFIT_WAIT, /* until the last sweep's results are written, and the next ones are copied */
+  REFIT_WAIT, /* until the results of the sweep before are written, and the new ones copied */
   REFIT_PHASES
 };
 void refit_phases(struct phase phases[REFIT_PHASES]);

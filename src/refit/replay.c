@@ -8,7 +8,8 @@
 #include "base/status.h"
 #include "device/refit.h"
 
-/* The accepted moves of a batch.  Besides the batch they take no more memory than solving it. */
+/* The accepted moves of a batch.  Besides the batch they take no more memory than the steps of the
+ * batch would take. */
 struct replay {
   struct refit_state *f;
   struct atom_batch b;

@@ -126,7 +126,7 @@ int resident_agree(struct comm *c, int can, struct comm **alone)
   struct comm *ended = *alone;
   uint64_t lacks = !can;
   status_clear();
-  comm_recover(c); /* memory may suffice if ranks share the rows */
+  comm_recover(c); /* memory may suffice if ranks divide the rows */
   TRY(comm_or(c, &lacks, 1));
   if (!lacks) {
     log_info("rows    every rank has all: it codes its share, and takes its share of the steps of "

@@ -17,7 +17,7 @@
 #include "refit/sums.h"
 
 enum { CPU_PIECE = 1024 };                 /* rows whose lists and states stay in caches */
-static const gidx PIECE_BYTES = 1ll << 30; /* of residuals and states on a GPU */
+static const gidx PIECE_BYTES = 1ll << 30; /* of a piece's residuals and states on a GPU */
 
 static struct device_options options_of(const struct sparse_coder_shape *c)
 {

@@ -32,7 +32,7 @@ struct sparse_coder {
   struct buffer lists, power, residual, state;
   struct buffer near, score;       /* of sparse_coder_nearest(), for a piece of the atoms */
   struct phase route, codes, copy; /* so far; copy: tables to the device, and results back */
-  struct comm *share;              /* borrowed; NULL: the rows are this rank's */
+  struct comm *share;              /* borrowed: the ranks that divide the work; NULL: none do */
   idx *counts;                     /* [ranks] rows of each rank in a run; owned */
   /* Results of sparse_coder_rows_at_once() without and with routing, the same on all ranks. */
   idx rows_at_once[2];
@@ -58,8 +58,8 @@ int sparse_coder_open(struct sparse_coder *w, const struct sparse_coder_shape *s
 void sparse_coder_close(struct sparse_coder *w);
 /* From here on all ranks of c have the same rows, and sparse_coder_run() and sparse_coder_solve()
  * are collective: each rank codes its share, and all get all results.  Joins GPUs like
- * comm_devices_open().  Every rank calls sparse_coder_leave() before sparse_coder_close(); it is
- * safe if nothing is shared. */
+ * comm_devices_open().  Every rank that joined calls sparse_coder_leave() before
+ * sparse_coder_close(); on other ranks the call does nothing. */
 int sparse_coder_join(struct sparse_coder *w, struct comm *c);
 void sparse_coder_leave(struct sparse_coder *w);
 
@@ -105,8 +105,8 @@ int coded_metrics(const struct coded *rows, struct comm *c, real tss, struct met
 /* *bytes <- the host memory of a coder with n rows, by running its allocations dry. */
 int sparse_coder_bytes(const struct sparse_coder_shape *shape, gidx n, gidx *bytes);
 
-/* *dev <- a dry device (device.h) that has counted the memory of a coder with two structs coded, of
- * n and of `held` rows, and its dictionary. */
+/* *dev <- a dry device (device.h) that has counted the memory of a coder, of its dictionary, and of
+ * two `struct coded`: one of n rows, and one of `held` rows. */
 int sparse_coder_device_dry(const struct sparse_coder_shape *shape, gidx n, gidx held,
                             struct device *dev);
 

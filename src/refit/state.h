@@ -41,8 +41,8 @@ struct refit_task {
   int lends_sums;        /* for joint updates: rank 0 needs the whole sums (fit/update.h) */
   gidx beside;           /* bytes that the job holds besides the state, for the memory checks */
   float *x;              /* [n][p] array of the caller for own rows; NULL: the state allocates it */
-  const uint64_t *read;  /* hash terms of the rows, if x has them, centred and checked; NULL: the
-                          * state reads them */
+  const uint64_t *read;  /* sum of the hash terms of the rows, if x has the rows, centred and
+                          * checked; NULL: the state reads the rows */
   struct identity named; /* the inputs that the codes were solved for, as far as known */
 };
 

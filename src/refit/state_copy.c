@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arrays and structs are copied, including the communicator, which keeps statuses. */
+ * Arrays and structs are copied.  The communicator is copied, too, so that the writing thread
+ * records the statuses of its calls in the copy. */
 #include "refit/state_copy.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ static int arrays_alloc(struct state_copy *s, const struct refit_state *f)
 
 int state_copy_open(struct state_copy *s, const struct refit_state *f, int *is_open)
 {
-  enum { PART = 4 }; /* 1 / 4 of the memory that this rank may take */
+  enum { PART = 4 }; /* 1 / PART of the memory that this rank may take */
   struct state_copy dry = {.arena.is_dry = 1};
   TRY(arrays_alloc(&dry, f));
   gidx bytes = (gidx)dry.arena.bytes, room = memory_per_process(f->c->local_size) / PART;

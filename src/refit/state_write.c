@@ -7,7 +7,7 @@
 #include "base/sums.h"
 #include "model/access.h"
 
-enum { PIECE_VALUES = 1 << 18 }; /* of frames that are written at a time: 1 MiB */
+enum { PIECE_VALUES = 1 << 18 }; /* numbers of frames that are written at a time: 1 MiB */
 
 /* A sum block's supports: on the rank that has them (codes in f32), and on rank 0 (all_*). */
 struct block_out {

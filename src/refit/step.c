@@ -262,7 +262,7 @@ static int round_decide(struct steps *s, int *any)
   const struct atom_batch *b = s->b;
   phase_begin(s->moving);
   if (!comm_failure(f->c)) comm_record(f->c, frames_try(s));
-  comm_lockstep_begin(f->c); /* since frames were proposed; all memory is allocated */
+  comm_lockstep_begin(f->c); /* ranks met when frames were proposed; memory is allocated */
   TRY(rows_received_take(&s->received, b, f, s->objective, 1, s->gathered));
   own_decide(s);
   TRY(atom_batch_allgather(b, f->c, s->own_verdict, sizeof(idx), s->verdict));

@@ -12,7 +12,7 @@
 #include "base/sums.h"
 #include "device/refit.h"
 
-/* The sums of own sum blocks, joined as far as possible, to be sent to rank 0. */
+/* The nodes of the tree of sums that own sum blocks join to; they are sent to rank 0. */
 struct nodes {
   struct arena arena;
   struct block_tree tree;

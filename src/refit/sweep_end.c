@@ -156,7 +156,7 @@ static int contents_name(struct sweep_end *w)
 {
   struct refit_state *f = w->f;
   TRY(refit_identity(f, &w->terms, &f->contents));
-  f->contents.rows = 0; /* of no file that this job writes */
+  f->contents.rows = 0; /* no file that this job writes has the rows */
   return OK;
 }
 

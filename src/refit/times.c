@@ -71,7 +71,7 @@ double classes_seconds(const struct sweep_shape *s, const struct rates *r)
   return s->rows * s->s * s->s / 2. / rate_at(r, RATE_COLOR, s->s, 1, 1);
 }
 
-/* Add the times of routing and coding so many rows. */
+/* Add the times of routing and coding `rows` rows. */
 static void rows_times(const struct sweep_shape *s, const struct refit_task *task, double rows,
                        idx rounds, const struct rates *r, struct times *t)
 {

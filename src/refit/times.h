@@ -27,9 +27,9 @@ double classes_seconds(const struct sweep_shape *s, const struct rates *r);
 
 /* Add the times of a whole job of `sagitta refit`, which ranks do together. */
 struct refit_extent {
-  gidx sweeps, held_out; /* rows of --holdout */
+  gidx sweeps, held_out; /* held_out: rows of --holdout */
   idx q, rounds;         /* rounds: of routing */
-  double held_out_bytes; /* of such a row as it is stored */
+  double held_out_bytes; /* bytes of a row of --holdout in its file */
   int reroute, has_classes;
 };
 void refit_times(const struct refit_task *task, const struct refit_extent *e, int ranks,

@@ -43,7 +43,7 @@ struct seeding {
   int *statuses; /* [share] status of each group */
   gidx state[2]; /* the same on all ranks: atoms finished, vectors of the frame in progress */
   /* rank 0 */
-  float *x;       /* [block][p] as drawn */
+  float *x;       /* [block][p] the rows of the block, by ascending row number */
   idx *sorted;    /* [block] position in x of the row drawn i-th */
   float *raw;     /* [d][p] rows of the frame in progress */
   real *basis;    /* [d][p] */

@@ -14,7 +14,7 @@
 #include "terminal/spectrum.h"
 
 #define MAX_BORDER 1e9
-enum { LIBRARIES = 32 << 20 }; /* of a rank: caches of HDF5, buffers of MPI and LAPACK */
+enum { LIBRARIES = 32 << 20 }; /* bytes of a rank for caches of HDF5, buffers of MPI and LAPACK */
 
 /* *bytes <- the memory of a rank while directions are found: the state, and the larger of two: the
  * memory for reading the state, and for a batch of atoms. */

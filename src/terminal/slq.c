@@ -153,8 +153,8 @@ static idx groups_fit(const struct terminal *w, idx steps)
   return groups;
 }
 
-/* Double the number of steps until the estimate has converged or failed, or no more steps are
- * allowed. */
+/* Double the number of steps until the estimate has converged or failed, or until MAX_STEPS or the
+ * workspace allows no more. */
 static int slq_evaluate(struct slq_run *q, struct joint_sums *sums)
 {
   struct slq *out = &q->w->r->slq;

@@ -16,7 +16,7 @@ struct train_entries entries_of(const struct entry_lists *l, idx most)
   return (struct train_entries){most, l->start.device, l->index.device, l->value.device};
 }
 
-/* Count for how many rows each atom was not used, given the n rows of the batch, and find the dead
+/* Count the rows since each atom was last used, with the n rows of this batch, and find the dead
  * atoms. */
 static int idle_count(struct stepper *s, const struct train_entries *entries, idx n)
 {

@@ -24,7 +24,8 @@ int atoms_count_idle(struct stepper *s);
 int atoms_clear(struct stepper *s);
 int atoms_gradients(struct stepper *s, int any_dead);
 
-/* Move the encoder and bias of own atoms by Adam; or their rows of the decoder. */
+/* By Adam: atoms_move_encoder() moves the encoder's rows and the biases of own atoms,
+ * atoms_move_decoder() moves their rows of the decoder. */
 int atoms_move_encoder(struct stepper *s, const struct adam_rates *rates);
 int atoms_move_decoder(struct stepper *s, const struct adam_rates *rates);
 

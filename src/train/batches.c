@@ -202,7 +202,7 @@ static int rows_differ(const float *x, gidx n, idx p, const float *row)
   return i < n;
 }
 
-/* *sum, this rank's hash terms, becomes the sum of all ranks' terms.  ERR_INPUT if all rows are
+/* *sum, of this rank's hash terms, becomes the sum of all ranks' terms.  ERR_INPUT if all rows are
  * equal.  b->next has this rank's first row; varies: another row of this rank differs from it. */
 static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
 {
@@ -219,8 +219,8 @@ static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
   return OK;
 }
 
-/* *terms <- the hash terms of own rows; *varies <- 1 if a row differs from the first own row, which
- * is kept in b->next. */
+/* *terms <- the sum of the hash terms of own rows; *varies <- 1 if a row differs from the first own
+ * row, which is kept in b->next. */
 static int partition_hash(struct batches *b, struct row_reader *r, gidx first, gidx count,
                           uint64_t *terms, int *varies)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The cut of a batch (N.46), whose rows ranks divide: the smallest score of the batch that is a
  * code.  It is found digit by digit (model/batch_cut.h): ranks add up their counts of scores for
- * each value of a digit.  Perhaps not all scores that equal the cut are codes.  Then those of lower
- * ranks come first, since lower ranks have lower rows.
+ * each value of a digit.  If only some of the scores that equal the cut are codes, the scores of
+ * lower ranks come first, since lower ranks have lower rows.
  *
  * Floor: train. */
 #ifndef TRAIN_CUT_H

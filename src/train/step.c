@@ -332,7 +332,7 @@ static int starts_put(struct stepper *s, const struct entry_rows *e)
   return device_put(s->device, &e->all.start, 0, ((gidx)s->n + 1) * (gidx)sizeof(gidx));
 }
 
-/* Wait for the weights of all atoms, sent in the last step. */
+/* Wait for the weights of all atoms, which were sent in the step before. */
 static int weights_wait(struct stepper *s, int (*end)(struct stepper *s))
 {
   phase_begin(&s->phases[TRAIN_SHARE]);

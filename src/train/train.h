@@ -29,7 +29,7 @@ enum { TRAIN_HELD_MOST = 65536 }; /* approximate largest number of rows held out
 struct train_task {
   const struct row_source *rows;
   const struct row_source *held;   /* held-out rows; NULL: windows of `rows` are held out */
-  real held_out_fraction;          /* of the windows of `rows`, if `held` is NULL; 0: none */
+  real held_out_fraction;          /* share of windows to hold out, if `held` is NULL; 0: none */
   const struct atom_source *atoms; /* the first atoms, d = 1; NULL: atoms are drawn at random */
   const real *mean;                /* [p] subtracted from rows, stored with these atoms; NULL:
                                     * none */
