@@ -66,7 +66,6 @@ def path_of():
 
 
 @functools.lru_cache(maxsize=None)
-@functools.lru_cache(maxsize=None)
 def loads():
     """Is there a library with the version that this package knows?"""
     try:
