@@ -7,7 +7,7 @@
  * A node is the sum over sum blocks index 2^level .. (index + 1) 2^level - 1.  Nodes are pushed in
  * ascending order of blocks, each beginning where the last one ended; siblings are joined at once.
  * So the nodes that remain after a run of consecutive blocks depend only on the first and the last
- * block.  A node without rows is absent, and the sum of x and absent is x. */
+ * block.  A node without rows is absent, and the sum of x and an absent node is x. */
 #ifndef BASE_BLOCK_TREE_H
 #define BASE_BLOCK_TREE_H
 
@@ -30,8 +30,9 @@ struct block_tree {
   real *values; /* [capacity][width], borrowed from an arena */
 };
 
-/* The largest node that begins with block `first` and ends before block `end`.  Repeated calls list
- * the nodes that remain when blocks first .. end - 1 were pushed and siblings joined. */
+/* The largest node that begins with block `first` and ends before block `end`.  Calls that each
+ * begin where the last node ended list the nodes that remain when blocks first .. end - 1 were
+ * pushed and siblings joined. */
 struct block_node block_node_next(gidx first, gidx end);
 /* The number of nodes that remain after blocks first .. first + count - 1. */
 int block_nodes_count(gidx first, gidx count);

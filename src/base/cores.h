@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Which cores a process may use, and how the processes of a job share the cores of a machine.
  *
- * Floor: base.  The rules are arithmetic on masks; threads never change a bit of a result. */
+ * Floor: base.  Sets of cores are bit masks.  The number of threads never changes a bit of a
+ * result. */
 #ifndef BASE_CORES_H
 #define BASE_CORES_H
 
@@ -18,8 +19,8 @@ void cores_text(const cpu_set_t *set, char *text, size_t capacity);
 struct cores {
   char host[64];
   cpu_set_t own; /* cores that it may run on */
-  /* cores that its launcher may run on, and `own`: more than `own` if the launcher bound the
-   * process */
+  /* the cores that its launcher may run on, together with `own`; these are more than `own` if the
+   * launcher bound the process to some of its cores */
   cpu_set_t launcher;
   int is_placed; /* OpenMP binds its threads, each to a part of `own` */
   /* limit of its control groups on CPU seconds per second; INFINITY: no limit */
@@ -40,7 +41,8 @@ struct core_partition {
   idx shared;    /* of these, cores that other processes of the job may run on, too */
   idx used;      /* cores that the job's processes on the machine may run on, at most the quota */
   idx present;   /* cores that their launcher may run on, at most the quota */
-  idx threads;   /* its part: each core is divided equally among the processes that may run on it */
+  idx threads;   /* its part, at least 1: each core is divided equally among the processes that may
+                  * run on it, and the quota among all processes of the machine */
 };
 struct core_partition cores_partition(const struct cores *all, int processes, int which);
 

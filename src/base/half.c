@@ -32,7 +32,7 @@ void bf16_to_f32(const uint16_t *bits, gidx count, float *out)
 
 uint16_t f16_bits(float value)
 {
-  float scaled = value * 0x1p-112f; /* its exponent field has the value of that of the binary16 */
+  float scaled = value * 0x1p-112f; /* its exponent field equals the field of the binary16 */
   uint32_t bits, wide;
   memcpy(&bits, &value, sizeof bits);
   memcpy(&wide, &scaled, sizeof wide);

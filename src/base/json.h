@@ -27,7 +27,7 @@ void json_object(struct json *j, const char *key);
 void json_array(struct json *j, const char *key);
 void json_end(struct json *j);
 
-/* A value; a text that is NULL is null. */
+/* Write a value; a text that is NULL is written as null. */
 void json_text(struct json *j, const char *key, const char *text);
 void json_real(struct json *j, const char *key, real value);
 void json_long(struct json *j, const char *key, gidx value);

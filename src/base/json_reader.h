@@ -25,7 +25,7 @@ struct json_reader {
         (long long)((r)->at - (r)->start) + (long long)(r)->offset, what)
 
 void json_blanks(struct json_reader *r);
-/* Skip blanks, and then the sign if it is there; returns 1 if it is. */
+/* Skip blanks, and then the character `sign` if it comes next; returns 1 if it does. */
 int json_sign(struct json_reader *r, char sign);
 /* Read a string: *text <- its characters, decoded in place and ended by a zero. */
 int json_string(struct json_reader *r, char **text);

@@ -69,8 +69,8 @@ void log_close(void)
   watchdog_end(step);
 }
 
-/* The watchdog watches writes to a file only: a terminal, a pager or a launcher may be slow to
- * read. */
+/* The watchdog watches writes to stderr only if stderr is a file: a terminal, a pager or a launcher
+ * may be slow to read. */
 static int is_watched(void)
 {
   struct stat facts;

@@ -42,9 +42,9 @@ void log_rank(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Seconds since the first log_setup(), which is called when the program starts. */
 double log_seconds(void);
 
-/* Progress of a loop over `total` items.  On a terminal it is a line that is redrawn twice a
- * second; on other streams, and in the file, a plain line every ten seconds; with --quiet nothing.
- * done == total ends it. */
+/* Progress of a loop over `total` items.  If stderr is a terminal, it is a line that is redrawn
+ * twice a second, and the file gets nothing.  Otherwise it is a plain line every ten seconds, in
+ * the file, too.  With --quiet nothing is printed.  done == total ends it. */
 struct progress {
   const char *what; /* borrowed: the phase */
   const char *unit; /* borrowed: rows, atoms */

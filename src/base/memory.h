@@ -47,9 +47,9 @@ gidx memory_peak(void);
  * HDF5. */
 gidx memory_program(void);
 
-/* Bytes that this process can still allocate: the smallest of three numbers: the available memory
- * of the machine, the rest of the limits of its control groups (base/proc.h), and the rest of its
- * limit of address space. */
+/* The bytes that this process can still allocate.  This is the smallest of three numbers: the
+ * available memory of the machine, the rest of the limits of its control groups (base/proc.h), and
+ * the rest of its limit of address space. */
 gidx memory_available(void);
 /* The same for each of `processes` processes that share this machine and the control groups. */
 gidx memory_per_process(int processes);

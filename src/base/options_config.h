@@ -24,7 +24,7 @@ struct config_entry {
   int earlier; /* the earlier line that set the key; 0: none */
 };
 /* Call entry() for each line of text[length] in order, until a call fails; that failure is
- * returned.  path is for messages.  ERR_USAGE for a line that is not `key = value`. */
+ * returned.  path is for messages.  ERR_USAGE: a line is not text, or not `key = value`. */
 int config_parse(const char *path, const char *text, size_t length,
                  int (*entry)(void *self, const struct config_entry *e), void *self);
 

@@ -10,7 +10,7 @@
 
 struct phase {
   const char *name;   /* borrowed */
-  const char *unit;   /* unit of work / 1e9: "GB" or "GMAC"; NULL if work is not counted */
+  const char *unit;   /* "GB" or "GMAC": 1e9 units of `work`; NULL if work is not counted */
   const char *device; /* borrowed: "cpu" or "cuda" if it can be either; otherwise NULL */
   /* 1: it runs in parallel to the thread that computes, so its time overlaps other phases */
   int background;

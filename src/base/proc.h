@@ -29,8 +29,8 @@ gidx proc_memory(const char *root);
  * limit. */
 gidx proc_pids(const char *root);
 
-/* Raise the process's limit of open files to the most that it may set; returns this limit, or 0 if
- * it is not known. */
+/* Raise the process's limit of open files to the most that it may set; returns this limit, at most
+ * INT32_MAX; 0: it is not known. */
 gidx proc_files_allow(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * System calls that are repeated when a signal interrupts them (EINTR): on network and user-space
- * file systems this can happen despite SA_RESTART.  Apart from this they behave as the calls of
- * POSIX.
+ * file systems this can happen despite SA_RESTART.  Apart from the repetition, these functions
+ * behave as the calls of POSIX.
  *
  * Floor: base. */
 #ifndef BASE_RETRY_H

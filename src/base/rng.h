@@ -4,16 +4,16 @@
  * Floor: base.
  *
  * A number is a pure function of (seed, stream, counter), so any rank can compute any number
- * (doc/numerics.md section 8).  A stream is one purpose, such as noise; the counter numbers the
- * draws in it. */
+ * (doc/numerics.md section 8).  Each stream serves one purpose, such as noise; the counter numbers
+ * the draws of a stream. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 
 #include "base/types.h"
 
 /* A stride t that is prime to count >= 1: 0, t, 2 t, ... modulo count visits each of 0 .. count - 1
- * once.  t is about the golden section of count, so that the first few are already spread over the
- * whole. */
+ * once.  t is about the golden section of count, so that even the first few numbers are spread over
+ * the whole range. */
 idx golden_stride(idx count);
 
 /* 64 random bits. */

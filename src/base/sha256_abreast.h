@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-enum { SHA256_ABREAST_LEAST = 64 }; /* bytes of a part */
+enum { SHA256_ABREAST_LEAST = 64 }; /* the smallest length of a part, in bytes */
 
 /* Does the processor have these instructions, and was this program built with them? */
 int sha256_abreast_has(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The nodes are kept like the bits of a binary counter of leaves: adding a leaf joins nodes where
- * adding 1 carries.  The root joins the remaining nodes, from the last to the first. */
+ * adding 1 carries.  sha256_tree_root() joins the remaining nodes, from the last to the first. */
 #include "base/sha256_tree.h"
 
 #include <string.h>

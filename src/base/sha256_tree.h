@@ -5,16 +5,16 @@
  * Floor: base.
  *
  * A leaf is SHA-256 of a zero byte and the bytes of a part; a node is SHA-256 of a byte 1 and two
- * nodes.  The root of one leaf is that leaf.  The root of n > 1 leaves is a node of two roots: the
- * root of the first 2^m leaves, and the root of the others.  2^m is the largest power of two below
- * n.  The root of no leaf is SHA-256 of nothing. */
+ * hashes, each a leaf or a node.  The root of one leaf is that leaf.  The root of n > 1 leaves is a
+ * node of two roots: the root of the first 2^m leaves, and the root of the others.  2^m is the
+ * largest power of two below n.  The root of no leaf is SHA-256 of nothing. */
 #ifndef BASE_SHA256_TREE_H
 #define BASE_SHA256_TREE_H
 
 #include "base/sha256.h"
 #include "base/types.h"
 
-/* The leaves so far, in order; a zeroed struct has none. */
+/* The tree of the leaves that were added so far; a zeroed struct has no leaves. */
 struct sha256_tree {
   unsigned char nodes[64]
                      /* nodes[b] is used if bit b of `leaves` is set: the root of 2^b leaves */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A raised limit takes effect at once for the first thread, whose stack grows as it is used.  Other
- * threads have stacks of the limit before main(), so their default is raised, too.  OMP_STACKSIZE
- * is also read before main(), so a bad value can only be refused. */
+ * threads would get stacks as large as the limit was before main(), so their default size is
+ * raised, too.  OMP_STACKSIZE is also read before main(), so a bad value can only be refused. */
 #include "base/stack.h"
 
 #include <ctype.h>
@@ -13,8 +13,8 @@
 #include "base/num.h"
 #include "base/status.h"
 
-/* Bytes.  With 64 kB, solving, writing threads, and MPI libraries crash.  A gigabyte per thread is
- * refused by some machines. */
+/* Bytes.  With 64 kB the solver, the threads that write files, and MPI libraries crash.  A gigabyte
+ * per thread is refused by some machines. */
 #define MIN_STACK ((gidx)256 << 10)
 #define MAX_STACK ((gidx)1 << 30)
 /* the default of most machines, with which this program is tested */

@@ -25,7 +25,7 @@ enum status {
   ERR_COMM = 76,     /* communication failure or deadline */
 };
 
-/* The meanings of the codes, for --help: four lines. */
+/* The meanings of the codes, as --help prints them. */
 extern const char status_codes_text[];
 
 /* Record the message, unless one was recorded since status_clear(); returns code. */

@@ -41,7 +41,7 @@ enum { LANE_COUNT = 32, LANE_SEGMENT = 65536 };
 struct lane_sum {
   real lane[LANE_COUNT]; /* of the segment in progress */
   real done;             /* sum of the segments before it */
-  gidx segment;          /* its number */
+  gidx segment;          /* number of the segment in progress */
 };
 void lane_sum_fma(struct lane_sum *s, gidx position, real a, real b);
 real lane_sum_total(const struct lane_sum *s);

@@ -18,7 +18,7 @@ void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *s
 
 /* On this thread and spare threads, for work in parallel to the main thread: reading, writing and
  * copies.  All such loops of a process share the same helper threads.  There are at most twice as
- * many helpers as one loop uses.  Helpers sleep when idle, so waiting uses no core. */
+ * many helpers as the largest loop wants.  Helpers sleep when idle, so waiting uses no core. */
 void spare_run(gidx count, void (*task)(void *self, gidx i), void *self);
 
 /* The same on spare threads only: the caller begins a loop, does something else, and ends the loop.
@@ -37,14 +37,15 @@ struct spare_loop {
 void spare_begin(struct spare_loop *l, gidx count, void (*task)(void *self, gidx i), void *self);
 void spare_end(struct spare_loop *l);
 
-/* The number of threads that such a loop may use, including its own.  It is 1 while CPU cores
- * compute; it is larger if a GPU computes, or if nothing is computed. */
+/* The number of threads that such a loop may use, the calling thread included.  It is 1 while CPU
+ * cores compute; it is larger if a GPU computes, or if nothing is computed. */
 int team_spare(void);
 void team_spare_set(int threads);
 
 /* The number of threads, of `threads`, that team_run() should use while spare_run() works in
- * parallel.  A team waits for its slowest thread, so it leaves cores to the helpers.  Of 3 or 4
- * threads it leaves one, of 1 or 2 none. */
+ * parallel.  A team waits for its slowest thread, so it leaves cores to the helpers: of 5 threads
+ * or more it leaves team_spare(), but uses at least one itself; of 3 or 4 it leaves one; of 1 or 2
+ * none. */
 int team_beside(int threads);
 
 #endif

@@ -8,7 +8,8 @@
 
 #include "model/artifact.h"
 
-/* Where the dump goes: the artifact's text, and path + ".atoms", the atoms' texts. */
+/* Where the dump goes.  path[0] is the file of the artifact's text.  path[1], the same with
+ * ".atoms" at the end, is the file of the atoms' texts. */
 struct artifact_path {
   char path[2][4096];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One walk over all objects for each of the two hashes; files have few attributes. */
+ * The list of objects is walked once for each of the two hashes; files have few attributes. */
 #include "io/attributes.h"
 
 #include <stdlib.h>

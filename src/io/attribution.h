@@ -35,8 +35,10 @@ int attribution_output_write(struct attribution_output *f, gidx rows, const gidx
 /* Values that are complete after the last row. */
 struct attribution_ending {
   const real *mean; /* [k] */
-  real error; /* error, beyond: over all pairs (N.28), as in harvest/attribute.h; compared: pairs
-               * whose sum was compared with a routed score */
+  /* Over all pairs (N.28), as in struct attribute_result.  error: the largest difference.  beyond:
+   * the number of pairs with a large difference.  compared: the number of pairs whose sum was
+   * compared with a routed score. */
+  real error;
   gidx compared, beyond;
   struct identity inputs;
 };

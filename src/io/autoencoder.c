@@ -315,7 +315,7 @@ static int threshold_read(struct autoencoder *a, const char *name)
   return OK;
 }
 
-/* *top <- the fixed number of codes per row, if the class has one.  The setting has three names. */
+/* *top <- the fixed number of codes per row, if the class has one; up to three settings have it. */
 static int top_find(const struct autoencoder *a, const char *key, int is_needed, gidx *top)
 {
   const char *const names[] = {key, "activation_fn_kwargs.k", "max_iterations"};

@@ -31,8 +31,8 @@ struct autoencoder {
   struct arena arena;
 };
 /* Read a folder.  Call autoencoder_close() also after a failure.  ERR_IO: a file cannot be opened;
- * ERR_INPUT: it is not such a folder, a tensor is missing or has another shape, or a dictionary and
- * an encoder cannot compute what the autoencoder computes. */
+ * ERR_INPUT: the folder has no autoencoder of these programs, a tensor is missing or has another
+ * shape, or a dictionary and an encoder cannot compute what the autoencoder computes. */
 int autoencoder_open(struct autoencoder *a, const char *folder);
 int autoencoder_close(struct autoencoder *a);
 

@@ -83,7 +83,7 @@ static const char *known_of(const char *program)
   return !strcmp(program, "sparsify") ? sparsify_known : learning_known;
 }
 
-/* Is a name in such a list? */
+/* Is a name in a list of known settings? */
 static int is_known(const char *list, const char *name)
 {
   size_t length = strlen(name);

@@ -243,7 +243,7 @@ static int queries_read(void *self, gidx first, idx count, float *q)
   return OK;
 }
 
-/* Note the sizes of keys that were read. */
+/* Note the norms of keys that were read (io/capture_size.h). */
 static void keys_note(struct capture_input *c, const void *k, enum capture_type type, gidx count)
 {
   const struct attention *a = &c->source.attention;
@@ -311,7 +311,7 @@ static int pool_read(void *self, gidx sequence, gidx first, idx count, float *k,
   return OK;
 }
 
-/* Note the sizes of the keys of units first .. first + count - 1.  A unit is a block of the pool,
+/* Note the norms of the keys of units first .. first + count - 1.  A unit is a block of the pool,
  * or without a pool a position.  In a pool only the cells that belong to a sequence count, because
  * the others may hold anything. */
 static void cells_note(struct capture_input *c, gidx first, gidx count, const void *k)

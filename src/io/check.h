@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Functions and structs that the checks of all kinds of files share.
  *
- * Floor: io; included by verify.c and by the file of each kind (schema.h).
+ * Floor: io; included by verify.c, by the file of each kind (schema.h), and by the files that check
+ * parts of a file.
  *
  * file_verify() reads every byte and compares types and shapes with the tables of schema.h.  Then
  * the check of each kind looks at the contents: ERR_INPUT names the first place where a promise of

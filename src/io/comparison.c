@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each dictionary has a group for its atoms; the check recomputes the attributes of the group. */
+ * Each dictionary has a group for its atoms, and the pairs have a group.  The check recomputes the
+ * attributes of these groups that follow from their datasets. */
 #include "io/comparison.h"
 
 #include <math.h>

@@ -32,8 +32,8 @@ int dictionary_input_open(struct dictionary_input *f, const char *name);
  * source.confirm() does. */
 void dictionary_input_concurrent(struct dictionary_input *f);
 void dictionary_input_close(struct dictionary_input *f);
-/* atoms[k][p] <- all atoms of a dictionary.  Unless mean is NULL, *mean <- a copy of its mean, if
- * it has one.  ERR_INPUT: it has another shape. */
+/* atoms[k][p] <- all atoms of a dictionary.  If mean is not NULL and the dictionary has a mean,
+ * *mean <- a copy of it; otherwise *mean is unchanged.  ERR_INPUT: it has another shape. */
 int dictionary_read_all(const char *name, struct arena *arena, idx k, idx p, float *atoms,
                         const real **mean);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An encoder consists of datasets and attributes of one group.  encoder_read() reads the matrices
- * whole, for commands that write them again.  encoder_input_open() reads the encoder's matrix in
- * pieces, to encode rows; it does not read the decoder. */
+ * An encoder consists of datasets and attributes of one group; the matrix of ENCODER_ACTIVE is
+ * /atoms.  encoder_read() reads the matrices whole, for commands that write them again.
+ * encoder_input_open() reads the encoder's matrix in pieces, to encode rows; it does not read the
+ * decoder. */
 #include "io/encoder.h"
 
 #include <math.h>
@@ -300,8 +301,8 @@ static int encoder_facts_read(const struct h5_file *f, struct arena *arena,
   return status;
 }
 
-/* Check the values that are not in a matrix: bias, norms and thresholds.  A threshold may be
- * infinite: then the atom never has a code. */
+/* Check the values that are not in a matrix: bias, norms and thresholds.  A threshold of infinity
+ * means that the atom never has a code. */
 static int values_check(const struct encoder *e, const char *path)
 {
   TRY(rows_check(e->bias, 1, e->k, 0, GROUP "/bias"));

@@ -2,7 +2,7 @@
  * A fast test whether all entries of a row are valid, several entries at a time.  Nearly every row
  * passes.  For a row that fails, the check of supports finds the entry and names the error.
  *
- * Floor: io; included by the check of supports. */
+ * Floor: io; included by the check of supports and a test. */
 #ifndef IO_ENTRY_ROWS_H
 #define IO_ENTRY_ROWS_H
 

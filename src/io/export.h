@@ -20,7 +20,7 @@ struct export_model {
   const real *mean;                    /* [p]; NULL: none */
   const struct stored_encoder *stored; /* the encoder of an imported dictionary; NULL: none */
   /* Filled in by export_plan(): */
-  int as_it_was;                 /* 1: the dictionary was imported from this program */
+  int as_it_was;                 /* 1: it is exported to the program that it was imported from */
   int pursues;                   /* 1: SAELens encodes by matching pursuit */
   int stops;                     /* 1: matching pursuit ends when it selects an atom again */
   struct encoder encoder;        /* if it does not pursue */

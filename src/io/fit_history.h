@@ -69,8 +69,8 @@ struct fit_record {
 
 /* Add all except atoms and mean to a dictionary of k atoms of p columns that is being written. */
 int fit_record_write(struct matrix_output *f, const struct fit_record *record, idx k, idx p);
-/* Read all except atoms, mean and sums from the dictionary at path, into the arena.  ERR_INPUT: no
- * fit wrote it. */
+/* Read all except atoms, mean, sums, rounds and top_s from the dictionary at path, into the arena.
+ * ERR_INPUT: no fit wrote it. */
 int fit_record_read(const char *path, struct arena *arena, struct fit_record *record);
 /* Read the sums of a fit by parts, or with is_conjugate the weights of atoms instead.  Also read
  * the number of parts since a row used each atom.  ERR_INPUT: there are none, or they have other

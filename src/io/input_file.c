@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Open files are in a list, in the order of opening.  So ranks that open the same files have them
- * in the same order. */
+ * Open files are in a list, in the order of opening.  So ranks that open the same files in the same
+ * order have equal lists. */
 #include "io/input_file.h"
 
 #include <errno.h>

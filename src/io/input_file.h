@@ -2,8 +2,9 @@
  * The input files that this process has open.  Their size, time and inode are noted when they are
  * opened, so that a later change is found.  Before work begins, ranks compare marks of their files.
  *
- * Floor: io.  Not collective.  Any thread may call it; input_file_read(), input_file_failed() and
- * input_file_array() accept NULL, which stands for a file that is being written.
+ * Floor: io.  Not collective.  Any thread may call these functions, except input_files_mark() and
+ * input_marks_differ().  input_file_read(), input_file_failed() and input_file_array() accept NULL,
+ * which stands for a file that is being written.
  *
  * h5_open() and flat_open() note every file here, so no reader can forget to.  result_publish()
  * refuses to publish if a file was not compared among ranks, or was read after its last check for

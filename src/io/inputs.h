@@ -39,7 +39,7 @@ enum input_format input_format_of(const char *file);
 
 struct input_array {
   char *name, *file;  /* FILE:/PATH for messages, and FILE; owned */
-  const char *object; /* /PATH */
+  const char *object; /* /PATH; of safetensors: the tensor's name, or NULL */
   enum input_format format;
   struct flat_file flat; /* open for .npy and .safetensors */
   struct h5_file h5;     /* open for HDF5 */
@@ -58,10 +58,11 @@ int input_array_open(struct input_array **input, const char *name,
                      const struct input_standard *standard);
 void input_array_close(struct input_array **input);
 
-/* Close the file of an array, and open it again; the struct keeps what is known of the array.
- * Other threads may read other arrays meanwhile.  standard: the default object, as in struct
- * input_standard.  is_known: compare the file's facts with those of the first opening; 0: note
- * them.  ERR_IO: the file changed.  ERR_INPUT: it has another type or shape. */
+/* input_array_pause(): close the file of an array; the struct keeps what is known of the array.
+ * input_array_resume(): open the file again.  Other threads may read other arrays meanwhile.
+ * standard: the default object, as in struct input_standard.  is_known: compare the file's facts
+ * with those of the first opening; 0: note them.  ERR_IO: the file changed.  ERR_INPUT: it has
+ * another type or shape. */
 int input_array_pause(struct input_array *s);
 int input_array_resume(struct input_array *s, const char *standard, int is_known);
 struct input_file *input_array_file(const struct input_array *s);

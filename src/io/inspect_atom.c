@@ -161,7 +161,7 @@ static int code_order(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* The smallest code that at least this share of the codes does not exceed. */
+/* The smallest of the codes that has at least this share of the codes at or below it. */
 static real quantile(const struct atom_summary *w, real share)
 {
   gidx at = (gidx)ceil(share * (real)w->n_codes) - 1;

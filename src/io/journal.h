@@ -11,8 +11,8 @@
  * number, and a SHA-256 of itself and of the hashes of the chunks of its rows.  The valid record
  * with the higher number counts.  If the process or the machine stops while a record is written,
  * the SHA-256 of this record is wrong, and the earlier record is still valid.  So the order in
- * which blocks reach the disk does not matter.  The file has a fixed size.  It contains no host
- * name and no time. */
+ * which blocks reach the disk does not matter.  Each part of the file has a fixed place.  It
+ * contains no host name and no time. */
 #ifndef IO_JOURNAL_H
 #define IO_JOURNAL_H
 
@@ -47,8 +47,8 @@ int journal_create(struct journal *j, const char *name, int arrays, const gidx *
 /* Open a journal, and read its last record.  ERR_INPUT: it is not a journal, or no record is
  * valid. */
 int journal_open(struct journal *j, const char *name);
-/* Open and lock the journal of one of several jobs (ranges.h), which is empty until something is
- * recorded, and read its last record; j->number 0: no record is valid.  With `makes` a missing
+/* Open and lock the journal of one of several jobs (ranges.h), and read its last record.  The file
+ * is empty until something is recorded; j->number 0: no record is valid.  With `makes` a missing
  * journal is made.  The lock lasts while the journal is open.  *error <- 0: this job has the
  * journal; EWOULDBLOCK: another job holds the lock; ENOENT: the journal does not exist.  *has_lock
  * <- 0 if the file system has no locks, so that two jobs may hold the journal.  A following
@@ -56,7 +56,7 @@ int journal_open(struct journal *j, const char *name);
 int journal_claim(struct journal *j, const char *name, int makes, int *error, int *has_lock);
 /* Does the open journal still have its name? */
 int journal_is_current(const struct journal *j);
-/* Remove all records, on the disk too. */
+/* Make the file empty, on the disk too. */
 int journal_clear(struct journal *j);
 /* leaves[] <- the hashes of the chunks of array a that are in the last record. */
 int journal_leaves(const struct journal *j, int a, unsigned char *leaves);
@@ -70,8 +70,8 @@ void journal_close(struct journal *j);
 
 /* name[4096] <- the journal of the growing file for the result at `path`; "": there is none.  A
  * journal without its growing file is removed; a process that ends between removing the two leaves
- * such a journal.  ERR_CREATE: a growing file has no journal, or there are several journals.
- * ERR_IO: the folder cannot be read.  The caller has claimed the path (place.h). */
+ * such a journal.  ERR_CREATE: a growing file of a single job has no journal, or there are several
+ * journals.  ERR_IO: the folder cannot be read.  The caller has claimed the path (place.h). */
 int journal_find(const char *path, char *name);
 /* Functions of names.  journal_is(): is it the name of a journal?  journal_growing(): growing <-
  * the name of a journal's growing file.  journal_is_growing(): is it the name of a growing file?

@@ -10,7 +10,7 @@
 
 /* *labels <- [n] of FILE[:/PATH], an HDF5 dataset of int32 or int64 (default path: /token), in the
  * arena.  ERR_IO: cannot open; ERR_INPUT: no such dataset, not of whole numbers, not one per row,
- * or negative.  rows: the name of the rows, for messages. */
+ * or a label is negative or at least 2^63 - 1.  rows: the name of the rows, for messages. */
 int labels_read(const char *name, gidx n, const char *rows, struct arena *arena, gidx **labels);
 
 #endif

@@ -11,7 +11,7 @@
 extern const struct object_table mean_objects;
 
 /* *mean <- the vector, which the caller frees, also after a failure; *length <- its number of
- * entries.  ERR_INPUT: it is not a vector of p reals; p -1: of any length. */
+ * entries.  ERR_INPUT: it is not a vector of p reals.  With p -1 any length is accepted. */
 int mean_read(const struct h5_file *f, gidx p, real **mean, gidx *length);
 
 /* ERR_INPUT: a value is not finite, or beyond the range of float32.  mean may be NULL. */

@@ -28,7 +28,8 @@ struct support_counts {
  * bits, the others must be in their range, and every formula must be that of model/results.h. */
 int metrics_check(const struct verify *v, const struct support_counts *counts, int has_codes);
 
-/* Print the metrics, and a bar for each decade of density; a show_below of struct file_kind. */
+/* Print the metrics, and a bar for each decade of density.  This is a show_below() of struct
+ * file_kind. */
 int metrics_show(const struct h5_file *f, FILE *out, const char **group);
 
 #endif

@@ -29,8 +29,8 @@ struct result_file {
 int result_create(struct result_file *r, const char *path, const struct file_kind *kind,
                   gidx bytes);
 /* These functions create a result in two steps, if ranks write its chunks before HDF5 has created
- * the file's structure.  result_reserve() makes the temporary file, empty, and reserves `bytes` of
- * disk space if the file system supports that.  result_convert() turns it into an HDF5 file with
+ * the file's structure.  result_reserve() makes the temporary file, and reserves `bytes` of disk
+ * space for it if the file system supports that.  result_convert() turns it into an HDF5 file with
  * the attributes.  The chunks between bytes base and end stay; all before base is written anew, and
  * all after end is removed. */
 int result_reserve(struct result_file *r, const char *path, gidx bytes);

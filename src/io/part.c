@@ -313,7 +313,8 @@ void part_input_close(struct part_input *p)
   *p = (struct part_input){0};
 }
 
-/* Copy rows of different lengths, in blocks of as many rows as the limit of entries allows. */
+/* Copy rows of different lengths, in blocks of rows; supports_block() limits the entries of a
+ * block. */
 static int ragged_copy(const struct part_input *p, const struct support_sink *sink, gidx first)
 {
   const struct support_source *source = &p->supports.source;

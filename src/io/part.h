@@ -18,9 +18,9 @@ int part_write(const struct h5_file *f, const struct encode_part *part);
  * on values. */
 int part_is_mark(const char *attribute);
 
-/* The file name of the part that begins at row `first`, if the output is a folder.  The files
- * beside it get names of their own too, so that parts can be made at the same time.  Valid until
- * the next call. */
+/* The file name of the part that begins at row `first`: `output` if that ends in ".h5", otherwise a
+ * file in the folder `output`.  The files beside it get names of their own too, so that parts can
+ * be made at the same time.  Valid until the next call. */
 const char *part_name(const char *output, gidx first);
 
 /* An open part, and its contents. */

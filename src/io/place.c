@@ -86,8 +86,9 @@ static int path_resolve(const char *path, char *out)
   return OK;
 }
 
-/* A run holds the lock only if the file that it locked still has the lock's name: the run that held
- * it before removes the name at its end, and a third run may have created the file anew since. */
+/* A run holds the lock only if the file that it locked still has the lock's name.  The run that
+ * held the lock before removes this name at its end, and a third run may then create another file
+ * of this name. */
 static int lock_is_current(int lock, const char *path)
 {
   struct stat held, named;

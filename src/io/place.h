@@ -22,10 +22,10 @@ struct output_path {
   char shown[4096];                         /* `file` as the user wrote it, for messages */
 };
 /* Find the names, create the folder if it is missing, and claim all paths but `shown`.  name: the
- * file name of the result in a folder, such as "supports.h5".  Results of one run may share all
- * except the first.  ERR_USAGE: `output` is NULL, or has no valid name.  ERR_CREATE: the result
- * exists and force is 0, another run is writing here, another output of this run has the name, or
- * the folder cannot be made or written to. */
+ * file name of the result in a folder, such as "supports.h5".  Several results of one run may share
+ * all these paths except `file`.  ERR_USAGE: `output` is NULL, or has no valid name.  ERR_CREATE:
+ * the result exists and force is 0, another run is writing here, another output of this run has the
+ * name, or the folder cannot be made or written to. */
 int output_path(struct output_path *place, const char *output, const char *name, int force);
 /* ERR_USAGE: `output` is NULL.  output_path() checks this too; a command may call this earlier,
  * before it reads any input. */
@@ -35,8 +35,8 @@ int output_claim(const char *path, int force, char *resolved);
 /* Claim `path` together with other jobs (ranges.h): until this run ends, no run can claim it alone.
  * ERR_CREATE: another run has claimed `path` alone. */
 int output_claim_shared(const char *path);
-/* ERR_CREATE: force is 0, and the claimed file or a journal that a stopped job left of it exists.
- * output_check_left() looks only for such a journal. */
+/* ERR_CREATE: the path is not a file; or force is 0, and the claimed file or a journal that a
+ * stopped job left of it exists.  output_check_left() looks only for such a journal. */
 int output_check_free(const char *path, int force);
 int output_check_left(const char *path, int force);
 /* output_left(): the journal that a stopped job left of a claimed file (journal.h); "": there was

@@ -191,8 +191,8 @@ static int journal_take(struct range_list *list, const char *growing, const char
 }
 
 /* If this name is the growing file of a single job, note it.  Also note a growing file of several
- * jobs, unless another one was noted already.  Every job at work has a journal, and the files of
- * journals were noted first, so no job is at work on a file that is not noted. */
+ * jobs, unless another one was noted already.  Every job at work has a journal, and the growing
+ * files that have journals were noted first.  So no job is at work on a file that is not noted. */
 static int growing_take(struct range_list *list, const char *growing, const char *tail)
 {
   if (strcmp(tail + DIGITS, GROWING_END) != 0) return OK;

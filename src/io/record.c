@@ -284,8 +284,8 @@ int record_print(const char *name, FILE *out)
   return OK;
 }
 
-/* Add the id of the job, or jobs: the 16 hexadecimal digits in NAME.<digits>END, or in
- * NAME.<digits>.FIRST-ENDEND for the journal of a range. */
+/* Add the id of the job or jobs: the 16 hexadecimal digits in front of `end` in the name.  In the
+ * name of a range's journal ".<first row>-<end row>" stands between the digits and `end`. */
 static void id_json(const char *name, const char *end, struct json *j)
 {
   enum { DIGITS = 16 };

@@ -38,8 +38,8 @@ struct rows_input {
 };
 /* Open rows by a text with a name, pattern or @LIST in each line (shards.h).  The default path is
  * /rows.  A virtual dataset stands for its sources, which must be in its folder or below.  ERR_IO:
- * cannot open; ERR_INPUT: no such dataset, wrong rank (not 2), type or shape (no columns, or
- * another number than in the first shard), the same rows twice, damaged.
+ * cannot open; ERR_INPUT: a dataset is missing or damaged, is not a matrix of floats, has no
+ * columns, or has another number of columns than the first shard; or the same rows are named twice.
  *
  * If c is not NULL, the call is collective.  Its collective steps fail on all ranks or on none;
  * later steps may fail on single ranks, so the caller must agree on the status.  With more than

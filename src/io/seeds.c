@@ -111,8 +111,8 @@ int seeds_check(const struct verify *v)
   return OK;
 }
 
-/* *s <- the stability in the file, except the quarters.  The file has a stability when all seeds
- * are done; s->seeds is 0 if it has none. */
+/* *s <- the stability in the file, except its means over quarters of the atoms (frequent, rare).
+ * The file has a stability when all seeds are done; s->seeds is 0 if it has none. */
 static int stability_of(const struct h5_file *f, struct arena *arena, struct stability *s)
 {
   struct h5_array a;

@@ -17,12 +17,14 @@
  * unless threads read more than this many at once. */
 enum { POOL_OPEN = 64 };
 
-/* The facts of a file that its surveyor tells the others; all members have 64 bits.  fraction: the
- * nanoseconds of the time when the file was modified. */
+/* The facts of a file that its surveyor, the rank that opens it in the survey, tells the other
+ * ranks; all members have 64 bits.  fraction: the nanoseconds of the time when the file was
+ * modified. */
 struct pool_facts {
   int64_t format, type, rank, shape[3], unit, data, inode, fraction;
   int64_t is_virtual;   /* a virtual dataset, which every rank opens */
-  int64_t file, object; /* bytes of the texts of file and object, with NUL; object 1: "" */
+  int64_t file, object; /* bytes of the texts of file and object, with NUL; object is 1 if its text
+                         * is "" */
   int64_t surveyor;     /* the rank that opened it in the survey */
   struct input_mark mark;
 };

@@ -9,7 +9,7 @@
 #include "io/shards.h"
 
 /* Warn if the order by bytes differs from the order by numbers (part10 before part2), and if rising
- * numbers leave some out (part1, part2, part4).  For inputs whose order matters. */
+ * numbers leave some out (part1, part2, part4).  Call it for inputs whose order matters. */
 void shards_order_warn(const struct shard_names *s);
 
 #endif

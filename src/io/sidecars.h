@@ -14,11 +14,12 @@
 
 #include "io/place.h"
 
-/* Begin both files of a claimed place; *used and *log <- open for writing.  appends: the run
- * continues an earlier one, and appends to its log.  ERR_CREATE. */
+/* Begin both files of a claimed place; *used and *log <- the files, open for writing.  appends: the
+ * run continues an earlier one, and appends to its log.  ERR_CREATE. */
 int sidecars_open(const struct output_path *place, int appends, FILE **used, FILE **log);
-/* Call this when used.in is written: sync and close it, and if there is no pair yet, give this one
- * its final names.  *log_name <- NULL, or the temporary name of the log; borrowed.  ERR_IO. */
+/* Call this when used.in is written: sync and close it.  If neither used.in nor run.log exists yet,
+ * give both files their final names.  *log_name <- NULL, or the temporary name of the log;
+ * borrowed.  ERR_IO. */
 int sidecars_begin(FILE *used, const char **log_name);
 /* Call this after a result was published: the pair gets its final names.  It does nothing if there
  * is no pair, or if the pair has its final names already.  A failure is only a warning, since the

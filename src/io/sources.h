@@ -27,8 +27,9 @@ struct sources_names {
 };
 
 /* Open the named files, or the files that exist by default.  ERR_INPUT: a named file belongs to
- * other supports or another capture.  If such a file was not named, there is only a warning, and
- * the file is not opened.  Call sources_close() also after a failure. */
+ * other supports or another capture, or a capture is named and there is no attribution.h5.  If such
+ * a file was not named, there is only a warning, and the file is not opened.  Call sources_close()
+ * also after a failure. */
 int sources_open(struct sources *s, const struct sources_names *names,
                  const struct support_source *of);
 /* Check once more that attribution.h5 belongs to these supports, by their hash. */

@@ -16,8 +16,8 @@ struct stable_atoms {
 };
 
 /* best[k] <- for each of the atoms[k][p], the largest of its cosines with the atoms that are paired
- * with it in several comparison.h5; `comparisons` has one file name per line.  ERR_INPUT: a file
- * compares another dictionary. */
+ * with it in several comparison.h5, or 0 if none is above 0.  `comparisons` has one file name per
+ * line.  ERR_INPUT: a file compares another dictionary, or the atoms are frames. */
 int stable_atoms_compare(const struct atom_source *source, const float *atoms,
                          const char *comparisons, struct arena *arena, float *best);
 /* Move the atoms[k][p] whose stability[k] is at least `least` to the front, and fill in s.

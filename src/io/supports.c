@@ -55,8 +55,8 @@ static int stores_codes(const struct supports_shape *shape)
   return shape->has_codes && shape->d > 1;
 }
 
-/* If every row has s atoms and there are more rows than a sum block (ROW_BLOCK, N.0), all chunks
- * have places that follow from the shape ("slabs").  Otherwise *has_slabs <- 0. */
+/* If every row has s atoms and there are more than ROW_BLOCK rows, those of a sum block (N.0), all
+ * chunks have places that follow from the shape ("slabs").  Otherwise *has_slabs <- 0. */
 static int slabs_plan(const struct supports_shape *shape, struct h5_slabs *slabs, int *has_slabs)
 {
   gidx width = 4 * (gidx)shape->s, codes = stores_codes(shape) ? width * shape->d : 0;

@@ -42,9 +42,10 @@ int supports_part_open(struct supports_input *f, const char *name);
  * supports_shape. */
 int supports_encoder_read(const struct h5_file *f, const char **encoder);
 /* *mean <- the vector that is subtracted from rows; NULL: none.  dictionary: the name of the
- * dictionary; of_atoms: its mean.  If only one of dictionary and supports has a mean, that one is
- * used.  ERR_INPUT: the two means differ, the mean of the supports has another length than p, or
- * only the dictionary has a mean although Sagitta wrote the supports. */
+ * dictionary; of_atoms: its mean.  If only the supports have a mean, it is used.  If only the
+ * dictionary has one, it is used if another program wrote the supports.  ERR_INPUT: the two means
+ * differ, the mean of the supports has another length than p, or only the dictionary has a mean and
+ * Sagitta wrote the supports. */
 int supports_mean_find(const struct supports_input *f, const char *dictionary, const real *of_atoms,
                        gidx p, const real **mean);
 /* Does the file have a score for each code? */

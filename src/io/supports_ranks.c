@@ -137,7 +137,7 @@ static int blocks_check(struct rows_again *r, struct support_pass *pass,
   return OK;
 }
 
-/* Check this rank's rows f->checked ..  f->taken - 1. */
+/* Check this rank's rows among f->checked .. f->taken - 1. */
 static int rows_check(struct supports_output *f)
 {
   struct rows_again r = {0};
@@ -250,7 +250,7 @@ int supports_counts_add(struct supports_output *f, const struct support_counts *
   return OK;
 }
 
-/* On every rank: end the arrays as if this rank had written all chunks. */
+/* Called on every rank: end the arrays.  On rank 0 they are then as if it wrote all chunks. */
 static int arrays_end(struct supports_output *f, gidx rows)
 {
   struct h5_array *arrays[SUPPORTS_ARRAYS];

@@ -18,7 +18,7 @@ struct sweep_facts {
   gidx sweeps;              /* sweeps that were done before this one */
   gidx atoms;               /* atoms that were done in this sweep, in the order of the classes */
   uint64_t classes;         /* their hash */
-  struct fit_start start;   /* of fit only its rows and held-out rows */
+  struct fit_start start;   /* of fit: only the hashes of rows and held-out rows */
   struct identity contents; /* of refit: the files from which the sweep began; 0: its inputs */
 };
 
@@ -29,7 +29,7 @@ int sweep_output_create(struct matrix_output *f, const char *path, idx k, idx d,
 int sweep_output_write(struct matrix_output *f, const struct sweep_facts *facts, const real *frames,
                        const struct atom_step *steps, idx k);
 
-/* Read the facts.  ERR_INPUT: it is not such a file. */
+/* Read the facts.  ERR_INPUT: it is not a sweep.h5. */
 int sweep_facts_read(const char *path, struct sweep_facts *facts);
 /* frames[k][d][p], steps[k] <- the frames and outcomes in the file.  ERR_INPUT: they have other
  * shapes, or a value is not finite. */

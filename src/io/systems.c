@@ -139,7 +139,7 @@ struct part {
 };
 struct parts {
   struct part part[SYSTEM_ARRAYS];
-  gidx until[SYSTEM_ARRAYS]; /* until[a]: pieces of arrays 0 .. a */
+  gidx until[SYSTEM_ARRAYS]; /* until[a]: number of pieces of arrays 0 .. a */
   int status[MAX_PIECES];
 };
 

@@ -23,7 +23,7 @@ struct systems_input {
   struct system_source source;
   struct identity inputs;   /* hashes of the inputs of the systems, if the file has them */
   struct systems_part part; /* for a file that a stopped run left */
-  idx *atom, *color;        /* [shape.count]; in the arena */
+  idx *atom, *color;        /* [shape.count] set by systems_part_open(); in the arena */
 };
 /* Open the systems of any file that has them, ours or not.  ERR_IO: cannot open; ERR_INPUT: an
  * object is missing or has another type or shape, offsets decrease or do not end at the end of the

@@ -22,7 +22,8 @@ int systems_part_is_whole(const struct systems_part *part);
 int systems_part_write(const struct h5_file *f, const struct file_kind *kind,
                        const struct systems_part *part);
 /* Read /part of a file of kind `kind`.  For a complete file (kind `whole`) *part has only the mark,
- * and 0 systems.  ERR_INPUT: the file is neither, or the numbers are out of range. */
+ * and 0 systems.  ERR_INPUT: the file is neither, is complete and has no mark, or its numbers are
+ * out of range. */
 int systems_part_read(const struct h5_file *f, const struct file_kind *kind,
                       const struct file_kind *whole, struct systems_part *part);
 /* *is_part <- did Sagitta write the file, and is it of this kind? */

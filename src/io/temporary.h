@@ -30,8 +30,8 @@ int temporary_show(struct temporary *t);
 int temporary_publish(struct temporary *t);
 
 /* temporary_keep(): rename it to NAME.<its digits>END, where it stays if the run fails.  ERR_IO.
- * temporary_adopt(): take over such a file at `name`, left by another run, whose final path is
- * `path`. */
+ * temporary_adopt(): take over the file at `name`, which another run has kept, and whose final path
+ * is `path`. */
 int temporary_keep(struct temporary *t, const char *end);
 void temporary_kept_name(const struct temporary *t, const char *end, char *name); /* [4096] */
 void temporary_adopt(struct temporary *t, const char *path, const char *name);
@@ -49,7 +49,7 @@ int temporary_is_kept(const char *file, const char *name, const char *end);
 /* Is this path a temporary of this run? */
 int temporary_is_own(const char *path);
 
-/* Remove an empty file of this run, such as a lock, when it ends. */
+/* When the run ends, remove an empty file that it made, such as a lock. */
 int temporary_guard(const char *name);
 
 /* At the end of the run: remove temporaries, or rename them to `failed`, in reverse order of

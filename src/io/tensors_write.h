@@ -13,7 +13,7 @@ struct tensor_out {
   const char *name, *dtype; /* F32; F16 or BF16 if all values are representable; F64 for reals */
   int rank;
   gidx shape[3];       /* as written to the file */
-  const float *values; /* in that order; if turned, transposed: [shape[1]][shape[0]] */
+  const float *values; /* in C order; if turned, of the transposed shape: [shape[1]][shape[0]] */
   const real *reals;   /* values of dtype F64 */
   int turned;
 };

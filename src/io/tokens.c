@@ -160,7 +160,7 @@ int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const ch
 
 enum { NOTED = 1 << 16, MAX_NOTED = 1 << 24 }; /* rows per read, and rows in all */
 
-/* Warn if tokens have no words, in the first MAX_NOTED rows. */
+/* Warn if tokens in the first MAX_NOTED rows have no words. */
 static int words_check(struct tokens *t, const char *path, struct vocabulary_use *use, gidx *token)
 {
   gidx end = imin(t->n, MAX_NOTED);

@@ -33,8 +33,8 @@ int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name);
 int tokens_open_alone(struct tokens *t, const char *file, gidx n, const char *name);
 
 /* As tokens_open(), for the file of rows of the run that wrote `result`, an open file with n rows.
- * If the run names no file of rows, or one without tokens, *t stays closed.  If the file is
- * missing, or has other rows, a warning says so and *t stays closed.  ERR_MEMORY. */
+ * If the run names no file of rows, several files, or one without tokens, *t stays closed.  If the
+ * file is missing, or has other rows, a warning says so and *t stays closed.  ERR_MEMORY. */
 int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const char *name);
 
 /* Read a vocabulary, and warn if the tokens of the rows do not fit it. */

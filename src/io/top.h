@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The strongest rows of every atom: top.h5.
+ * For every atom, the rows with the largest |code|: top.h5.
  *
  * Floor: io.  Not collective; rank 0 alone writes. */
 #ifndef IO_TOP_H

@@ -17,8 +17,8 @@ extern const struct object_table train_objects;
 /* Add the group to a dictionary that is being written. */
 int training_write(struct matrix_output *f, const struct train_point *point);
 /* Add the other data of a state.h5: the training state except the decoder and the encoder's matrix,
- * which are datasets of any dictionary.  If learns_offset is 1, add the offset too, and the mean
- * that training steps subtract. */
+ * which every dictionary with an encoder has.  If learns_offset is 1, add the offset too, and the
+ * mean that training steps subtract. */
 int training_state_write(struct matrix_output *f, const struct train_point *point, idx k, idx p,
                          int learns_offset);
 /* Read the group from the dictionary at path, into the arena.  If state is not NULL, read the

@@ -64,8 +64,8 @@ static int values_read(struct verify *v, struct h5_values *values, int is_known)
   return OK;
 }
 
-/* Check that a dataset of the tables has hashes: one of the whole, which is compared while it is
- * read, and one of each chunk. */
+/* Check that a dataset of the tables has a hash of all its values, which is compared while they are
+ * read.  Check also that the hashes of its chunks, if it has any, agree with that hash. */
 static int hash_check(struct verify *v, const char *object, const struct h5_values *values)
 {
   int is_sealed = v->file->version >= H5_SEALED_FROM && object_find(object);

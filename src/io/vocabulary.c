@@ -237,8 +237,8 @@ static size_t part_of_character(const unsigned char *at, size_t left, int *whole
   return n;
 }
 
-/* to <- the bytes as UTF-8.  Bytes that are not valid become U+FFFD. `to` needs three times the
- * space. */
+/* to <- the bytes as UTF-8.  Bytes that are not valid become U+FFFD. `to` needs space for 3 n + 1
+ * bytes. */
 static void utf8_make(const unsigned char *bytes, size_t n, char *to)
 {
   for (size_t i = 0, length; i < n; i += length) {

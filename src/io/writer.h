@@ -5,11 +5,11 @@
 #ifndef IO_WRITER_H
 #define IO_WRITER_H
 
-/* Which bits this program gives.  Increased when equal input gives other bits (doc/versions.md);
- * /run of every result has it. */
+/* The version of the bits of results.  It is increased when equal input gives other bits
+ * (doc/versions.md); /run of every result has it. */
 enum { NUMERICS = 8 };
-/* ERR_INPUT: the file was written by a program with other bits, so that a run that resumes from it
- * would mix the bits of both; the message says which program, and advises what to do. */
+/* ERR_INPUT: a program with other bits wrote the file.  A run that resumes from it would mix the
+ * bits of both programs.  The message says which program wrote it, and ends with `advice`. */
 int numerics_check(const char *path, const char *advice);
 
 /* *text <- the identity of a result or a journal (job/identity.h); the caller frees it.  ERR_INPUT:

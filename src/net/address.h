@@ -18,8 +18,8 @@ enum { ADDRESS_BYTES = 100 };
  * port. */
 int address_find(const char *listen, char *address);
 
-/* address_is_tcp(): is the address tcp:HOST:PORT?  address_is_local(): can such an address be
- * reached from this machine only? */
+/* address_is_tcp(): is the address tcp:HOST:PORT?  address_is_local(): is HOST an address 127.x.x.x
+ * or [::1], which only this machine can reach?  A host name counts as not local. */
 int address_is_tcp(const char *address);
 int address_is_local(const char *address);
 

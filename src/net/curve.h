@@ -31,7 +31,7 @@ struct gate {
   const struct keys *keys; /* borrowed */
   void *socket;
   double warned;    /* time of the last logged refusal; at most one per minute is logged */
-  unsigned refused; /* so far */
+  unsigned refused; /* number of refusals so far */
   struct gate_key recent[GATE_KEYS];
   unsigned n_recent; /* number of entries that were made; old entries are replaced in turn */
 };
@@ -39,7 +39,7 @@ struct gate {
 /* Prepare to answer ZeroMQ's questions in `context`, and make `socket` a CURVE server with these
  * keys.  Call it before the socket is bound. */
 int gate_open(struct gate *gate, void *context, void *socket, const struct keys *keys);
-/* Answer the questions that were asked; never waits. */
+/* Answer questions that were asked, at most 64 of them; never waits. */
 int gate_answer(struct gate *gate);
 void gate_close(struct gate *gate);
 /* Is a client's key known?  A lookup is used for at most a second.  Returns 0 if key is NULL. */

@@ -5,9 +5,9 @@
  * characters:
  *
  *     server.secret     of the server
- * server.pub        public key by which clients identify the server
+ *     server.pub        of the server; clients identify it by this key
  *     client.secret     of a client
- *     clients/NAME.pub  a client that may connect; the first is client.pub
+ *     clients/NAME.pub  of a client that may connect; keys_make() makes client.pub
  *
  * Only the owner of the folder may enter it and read secrets. */
 #ifndef NET_KEYS_H
@@ -24,7 +24,7 @@ struct keys {
 int keys_make(const char *folder);
 
 /* Read the server's keys.  ERR_INPUT: others may read or change them, they do not belong together,
- * a file is no key, or no client may connect.  ERR_IO. */
+ * a file is no key, or no client may connect.  ERR_IO: a file cannot be read. */
 int keys_read(struct keys *keys, const char *folder);
 
 /* *is_known <- 1 if a file of clients/ has the key now.  The folder is read in each call, so

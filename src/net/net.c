@@ -131,7 +131,7 @@ static int frame_receive(struct net *net, int *more, int *is_there)
   return OK;
 }
 
-/* Drop the frames after the first; *frames counts them. */
+/* Drop the frames that follow the first one, and add their number to *frames. */
 static int rest_drop(struct net *net, int *frames)
 {
   for (int more = 1, there = 1; more && there;) {
@@ -162,7 +162,8 @@ int net_receive(struct net *net, struct net_message *message, int *is_there)
   return OK;
 }
 
-/* Freed when the transport has sent or lost a message. */
+/* What data_free() needs to know about a message.  It is freed when the transport has sent or lost
+ * the message. */
 struct sent {
   struct unread *unread;
   gidx bytes;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages between this process and its clients, by ZeroMQ.  Each message has one frame.
  *
- * Floor: net, above base; the only user of zmq.h.  One thread at a time may use a struct net.
+ * Floor: net, above base.  This folder is the only user of zmq.h.  One thread at a time may use a
+ * struct net.
  *
  * A client that does not read loses replies beyond a limit; nothing waits for it.  The number of
  * connections is limited, so that some file descriptors remain for the program (connections.h).  In
@@ -59,9 +60,9 @@ int net_wait(struct net *net, int wake, int milliseconds);
 /* *is_there <- 1, and *message <- the next message, if there is one.  Never waits. */
 int net_receive(struct net *net, struct net_message *message, int *is_there);
 
-/* Send data[bytes] from malloc(), which is freed afterwards.  Until the transport has sent or lost
- * the bytes, they count in `unread`, unless that is NULL.  *is_lost <- 1: the client is gone, or
- * too many replies wait for it. */
+/* Send data[bytes], which malloc() allocated.  It is freed when it is no longer needed, also after
+ * a failure.  Until the transport has sent or lost the bytes, they count in `unread`, unless that
+ * is NULL.  *is_lost <- 1: the client is gone, or too many replies wait for it. */
 int net_send(struct net *net, const struct net_peer *peer, void *data, size_t bytes,
              struct unread *unread, int *is_lost);
 

@@ -12,7 +12,7 @@
 
 struct net_clients {
   void *context;
-  zmq_pollitem_t *items; /* [count] owned; each has its socket */
+  zmq_pollitem_t *items; /* [count] the socket of each client; owned */
   int count;
   zmq_msg_t received;
 };

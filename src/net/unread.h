@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counts of replies that were sent, but that the transport still holds, such as replies to a client
- * that does not read.
+ * Counts of replies that the transport was given and still holds, such as replies to a client that
+ * does not read.
  *
  * Floor: net.  Any thread may call these functions; the transport's threads do. */
 #ifndef NET_UNREAD_H

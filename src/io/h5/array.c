@@ -139,8 +139,8 @@ static int is_apt(const struct h5_chunks *c, gidx count)
 }
 
 /* Several threads may call it at once if nothing is hashed.  They then read chunks and contiguous
- * values without HDF5, which only one thread may use at a time; HDF5 is used only for the entries
- * that this way does not read, and to report an error. */
+ * values without HDF5, which only one thread may use at a time; HDF5 is used only for entries that
+ * cannot be read in this way, and to report an error. */
 static int read_shared(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out)
 {
   gidx done = 0;

@@ -13,7 +13,7 @@ enum { H5_TOGETHER = 4 };
 int h5_arrays_write(struct h5_array *const *list, int count, gidx first, gidx n,
                     const void *const *values);
 
-/* Write the pending entries, the last chunk padded. */
+/* Write the pending entries as a chunk, padded with zeros. */
 int h5_array_flush(struct h5_array *a);
 
 /* Call this before an array is closed: write the pending entries, and the hash if the array is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * HDF5 datasets: open them safely, and get their shapes and types.
  *
- * Floor: io; included by src/io/h5/ and tests only. */
+ * Floor: io; included by src/io/h5/, io/schema.c and tests only. */
 #ifndef IO_H5_DATASET_H
 #define IO_H5_DATASET_H
 

@@ -72,8 +72,8 @@ int h5_digest_text(const struct h5_file *f, const char *object, char *text, int 
   return there ? h5_read_text(f, object, hash_name(f), text, capacity) : OK;
 }
 
-/* Bytes of a leaf: the bytes of a chunk's entries, or all bytes if there are no chunks or only one;
- * at least 1. */
+/* The bytes that a leaf covers: those of a chunk's entries, or all bytes if there are no chunks or
+ * only one; at least 1. */
 static gidx leaf_bytes(hid_t dataset, gidx bytes)
 {
   hsize_t dims[H5S_MAX_RANK] = {0}, chunk[H5S_MAX_RANK];
@@ -125,7 +125,7 @@ void h5_digest_chunks(const struct h5_digest *digest, struct h5_chunks *chunks)
   chunks->has_zeros = !digest || digest->zero_chunks > 0;
 }
 
-/* Hash the next n bytes, all of one leaf. */
+/* Hash the next n bytes, which one leaf covers. */
 static int leaf_add(struct h5_digest *digest, const char *bytes, gidx n)
 {
   unsigned char leaf[SHA256_BYTES];

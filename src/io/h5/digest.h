@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The digest of a dataset that Sagitta writes: two of the attributes below, which describe its
- * bytes.  They are computed while the dataset is written, and compared when it is read from the
- * first byte to the last.
+ * bytes.  They are computed while the dataset is written.  The hash is compared when the dataset is
+ * read from the first byte to the last.
  *
  * Floor: io; included by src/io/h5/ and tests only.
  *
@@ -21,13 +21,14 @@
 struct h5_digest {
   int is_tree;             /* 0: one hash of all bytes */
   int is_compared;         /* reading: bytes are hashed, and the hash will be compared */
-  struct sha256 hash;      /* reading: of the bytes read of the current leaf; none between leaves */
+  struct sha256 hash;      /* reading: of the bytes read so far that the current leaf is to cover;
+                            * not begun between leaves */
   struct sha256_tree tree; /* over the leaves so far */
   unsigned char *leaves;   /* writing: [capacity][SHA256_BYTES]; owned */
   gidx capacity;
   char wanted[SHA256_HEX]; /* as the file says */
   gidx zero_chunks;        /* writing: so far; reading: as the file says */
-  gidx leaf;               /* reading: bytes of each leaf except the last, at least 1 */
+  gidx leaf;               /* reading: bytes that each leaf except the last covers, at least 1 */
   gidx next, end;          /* reading: bytes hashed so far; bytes in all */
 };
 

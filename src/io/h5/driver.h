@@ -21,11 +21,11 @@ void h5_driver_reserve(const void *handle, haddr_t base, haddr_t end);
 void h5_driver_over(int is_on);
 void h5_driver_whole(const void *handle);
 
-/* Find the address of a chunk.  Until h5_driver_found() in this thread, the driver only notes the
- * address of HDF5's transfers of a chunk and does not perform them: with chunk NULL, reads of raw
- * data, otherwise the write of the data at `chunk`.  So finding an address costs HDF5 one lookup.
- * H5Dget_chunk_info_by_coord() would walk through all chunks.  Other transfers, such as writes of
- * texts, are performed.  at: the address to write at; HADDR_UNDEF: any. */
+/* Find the address of a chunk.  Until this thread calls h5_driver_found(), the driver does not
+ * perform HDF5's transfers of a chunk, and only notes their address.  These are reads of raw data
+ * if chunk is NULL, and otherwise the write of the data at `chunk`.  So finding an address costs
+ * HDF5 one lookup.  H5Dget_chunk_info_by_coord() would walk through all chunks.  Other transfers,
+ * such as writes of texts, are performed.  at: the address to write at; HADDR_UNDEF: any. */
 void h5_driver_find(const void *chunk, haddr_t at);
 /* Was exactly one transfer of `bytes` bytes noted?  *at <- its address. */
 int h5_driver_found(size_t bytes, haddr_t *at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each task of h5_leaves_agree() is one leaf, so a thread holds at most one chunk. */
+ * Each task of h5_leaves_agree() computes one leaf, so a thread holds at most one chunk. */
 #include "io/h5/leaves.h"
 
 #include <stdatomic.h>

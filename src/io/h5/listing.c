@@ -157,9 +157,9 @@ static void listing_sort(struct h5_listing *list)
   if (list->count) qsort(list->entries, (size_t)list->count, sizeof *list->entries, by_path);
 }
 
-/* Add the members of a group.  HDF5 visits them in native order and they are sorted here, because
- * HDF5 1.10 sorts them in a table, and crashes when it frees this table after it has found that a
- * group of many members is damaged. */
+/* Add the members of a group.  HDF5 visits them in native order, and they are sorted here.  If HDF5
+ * 1.10 sorted them, it would crash on a damaged group of many members, when it frees its table of
+ * them. */
 static int group_visit(struct walk *w, hid_t group, const char *path, int depth)
 {
   struct names names = {0};

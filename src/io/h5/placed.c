@@ -138,7 +138,7 @@ static int leaf_check(const struct h5_array *a, gidx i, size_t bytes, unsigned c
 
 int h5_placed_confirm(const struct h5_array *a, gidx i)
 {
-  gidx entries = imin(a->chunk_rows, a->shape[0] - i * a->chunk_rows); /* a hash has no padding */
+  gidx entries = imin(a->chunk_rows, a->shape[0] - i * a->chunk_rows); /* hashes cover no padding */
   size_t bytes = (size_t)(entries * h5_entry_values(a)) * h5_type_bytes(a->type);
   unsigned char *chunk = malloc(bytes);
   CHECK(chunk, ERR_MEMORY, "cannot allocate %lld bytes for a chunk", (long long)bytes);

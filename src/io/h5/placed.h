@@ -2,7 +2,7 @@
  * Arrays that several ranks write.  Each rank writes its own chunks without HDF5, at the addresses
  * that slabs.h computes.  At the end the rank that created the file registers all chunks with HDF5.
  *
- * Floor: io; included by src/io only.  Not collective.
+ * Floor: io.  Not collective.
  *
  * The other ranks open the file with h5_placed_open(), and then create the same arrays as the
  * creating rank does, which for them changes nothing in the file. */
@@ -26,14 +26,15 @@ struct h5_placed {
 /* Open a file that another rank has created, to write chunks of it; path must outlive *f.  Returns
  * 0 if this rank cannot open it; errno says why. */
 int h5_placed_open(struct h5_file *f, const char *path);
-/* Does it still have its name? */
+/* Does the file still have its name? */
 int h5_placed_is_named(const struct h5_file *f);
 /* Close it; does nothing for a file that this rank created. */
 int h5_placed_close(struct h5_file *f);
 
 /* Let an array that has slabs and no entries yet be written in this way. */
 int h5_placed_begin(struct h5_array *a);
-/* The next write begins at this entry, which must be the first of a chunk. */
+/* The next write begins at this entry.  It must be the first of a chunk, or the entry where the
+ * last write ended. */
 int h5_placed_seek(struct h5_array *a, gidx entry);
 /* Has this rank written the chunk that begins at an entry?  After an exchange of hashes, the answer
  * is 1 for the chunks of the other ranks, too. */

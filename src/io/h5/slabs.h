@@ -12,12 +12,12 @@
  *     c_a     = max(1, min(4096, 2^floor(log2(2^20 / e_a))))    rows of a chunk
  *     k_a     = 4096 / c_a                                      chunks of a sum block
  *     slab    = sum_a k_a (c_a e_a + 4)
- *     J         least with 2^J slab >= 128 MiB
+ *     J       = the smallest integer >= 0 with 2^J slab >= 128 MiB
  *     j       = min(J, max(0, floor(log2(floor(ceil(N / 4096) / 2048)))))
  *     segment = 2^j slab, rounded up to 65,536
  *     at(a,i) = base + floor(b / 2^j) segment + (b mod 2^j) slab
  *               + sum_{a' < a} k_a' (c_a' e_a' + 4) + (i mod k_a) (c_a e_a + 4)
- *     b         sum block floor(i / k_a)
+ *     b       = floor(i / k_a), the sum block
  *
  * base, where the first segment begins, is a multiple of 65,536.  Other data of the file are placed
  * before it if they fit. */

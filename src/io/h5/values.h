@@ -15,7 +15,8 @@ struct h5_values {
   const struct h5_file *file; /* borrowed */
   char name[512];             /* for messages: the object, and " @" with the attribute */
   int is_attribute;
-  int is_text;     /* of variable length: the block holds descriptors, see h5_text in vlen_text.h */
+  int is_text;     /* 1: texts of variable length; the block then holds descriptors (struct h5_text,
+                    * vlen_text.h) */
   int is_readable; /* 0: the type holds other variable-length data, which is never read */
   int rank;
   gidx shape[32], total;

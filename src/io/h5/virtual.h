@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Virtual datasets.  Their rows are rows of datasets in other files.
  *
- * Floor: io.  HDF5 would read zeros if such a file is missing, and would open any path that is
- * named.  So here the sources are only listed; the caller opens them like other inputs. */
+ * Floor: io.  HDF5 would read zeros if one of these files is missing, and would open any path that
+ * the dataset names.  So the sources are only listed here.  The caller opens them like other
+ * inputs. */
 #ifndef IO_H5_VIRTUAL_H
 #define IO_H5_VIRTUAL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Variable-length texts.  HDF5 gives the descriptor, through a conversion registered here that
- * leaves it as it is; the collection of the global heap that it points to is read and checked
- * here. */
+ * leaves it as it is; the descriptor points to a collection of the global heap, which is read and
+ * checked here. */
 #include "io/h5/vlen_text.h"
 
 #include <stdio.h>

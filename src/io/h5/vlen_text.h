@@ -15,7 +15,7 @@ struct h5_text {
 /* The memory type with which HDF5 reads texts as descriptors; negative on failure. */
 hid_t h5_text_type(void);
 /* *out <- the text, with a NUL at its end; *length <- its bytes; the caller frees *out.  The heap
- * has no checksum, and HDF5 trusts a damaged one, so it is read and checked here. */
+ * has no checksum, and HDF5 trusts a damaged heap.  So the heap is read and checked here. */
 int h5_text_fetch(const struct h5_file *f, const struct h5_text *text, char **out, size_t *length);
 
 #endif
