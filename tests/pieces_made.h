@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A capture in memory, and two devices whose memory is too small for it: a GPU that reports little
- * memory, and a CPU that calls itself a GPU and computes its pieces by the plain loops. */
+ * A capture in memory, and two devices whose memory is too small for it, so that they take its keys
+ * and values in pieces (harvest/pieces.h): a GPU that reports little memory, and a CPU that calls
+ * itself a GPU and computes by the plain loops. */
 #ifndef TESTS_PIECES_MADE_H
 #define TESTS_PIECES_MADE_H
 

@@ -230,7 +230,7 @@ def check_found(p):
     encode(p.rows, p.folder)
     text = p.show(run, *words, said="no tokens are shown: cannot open 'acts.h5'")
     ok(text.splitlines()[4:] == own.splitlines()[4:], "without them the page is as before")
-    p.show(run, *words, said="name the file of rows that the run read by --rows")
+    p.show(run, *words, said="give --rows FILE, the file of rows that the run read")
     encode(odd)
     with h5py.File(odd, "r+") as f:
         del f["token"]

@@ -57,7 +57,7 @@ static const struct option_row fit_rows[] = {
      "and four times as many when they are encoded. codes: atoms that describe rows best; rows "
      "have the same number of atoms in both steps. features: atoms that fire where the features "
      "of rows do; --l0 says how many per row on average; such a fit makes a fixed number of "
-     "updates instead of sweeps, and refuses options that it does not use",
+     "updates instead of sweeps, and refuses options of other fits that change the result",
      .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "required with --find features: active atoms per row on average, such as 25 or 2.5; at "

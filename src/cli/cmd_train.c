@@ -63,9 +63,10 @@ static const struct option_row model_rows[] = {
      .effect = OPTION_BITS},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms and the mean of this dictionary, such as one of `sagitta fit`; if it "
-     "has no mean, rows are not centred. Its encoder is taken too, if it is topk, or with "
-     "--selection batch batchtopk with one threshold for all atoms, and if it was made for rows "
-     "less their mean and atoms of length 1; otherwise the encoder starts equal to the atoms",
+     "has no mean, rows are not centred. Its encoder is taken too, if it is of the kind that "
+     "is trained (with --selection row topk; with batch, batchtopk with one threshold for all "
+     "atoms), and was made for atoms of length 1 and rows less their mean. Otherwise the encoder "
+     "starts equal to the atoms",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms, the mean and the encoder of this dictionary, as --start does, but keep "

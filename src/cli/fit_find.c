@@ -140,8 +140,6 @@ static int options_check(const struct option_set *set, const struct fit_options 
   static const struct option_advice all[] = {
       {"capture", "give rows, from `sagitta harvest`"},
       {"rates", "no rate is measured for their batches"},
-      {"filter", "all scores are computed"},
-      {"share", "no sums are shared"},
       {"labels", "they choose '--top-s'"},
       {"max-norm", "leave such rows out before"},
       {"encode-s", "rows have as many atoms as they need"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The time and memory that finding features will take.  They follow from the shape of the rows and
+ * The work and the memory that finding features will take.  They follow from the shape of the rows and
  * from options, before any row is read.
  *
  * Floor: find. */

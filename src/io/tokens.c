@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Only a few tokens are read at a time.  Hashes of whole datasets are therefore left to
- * `verify`. */
+ * Usually only the tokens around a few rows are read, so the hashes of whole datasets are left to
+ * `verify`.  words_check() reads more: the first MAX_NOTED tokens. */
 #include "io/tokens.h"
 
 #include <stdlib.h>
@@ -152,7 +152,7 @@ int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const ch
   if (!status && there) status = tokens_open(t, rows, n, name);
   if (!status || status == ERR_MEMORY) return status;
   tokens_close(t);
-  log_warn("no tokens are shown: %s; name the file of rows that the run read by --rows",
+  log_warn("no tokens are shown: %s; give --rows FILE, the file of rows that the run read",
            status_message());
   status_clear();
   return OK;
@@ -177,7 +177,7 @@ int tokens_name(struct tokens *t, const char *vocabulary)
 {
   struct vocabulary_use use = {0};
   TRY(vocabulary_read(&t->words, vocabulary));
-  if (!t->n) return OK; /* words are needed only for tokens of sources */
+  if (!t->n) return OK; /* the words are for tokens of a capture (io/sources.h) */
   gidx *token = malloc(NOTED * sizeof *token);
   CHECK(token, ERR_MEMORY, "cannot allocate %d tokens", NOTED);
   int status = words_check(t, vocabulary, &use, token);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The digits of the cut are found one by one, the largest first. */
+ * The digits of the cut are found one by one, the most significant first. */
 #include "train/cut.h"
 
 #include <string.h>
