@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The work and the memory that finding features will take.  They follow from the shape of the rows and
- * from options, before any row is read.
+ * The work and the memory that finding features will take.  They follow from the shape of the rows
+ * and from options, before any row is read.
  *
  * Floor: find. */
 #ifndef FIND_FORECAST_H
