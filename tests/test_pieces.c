@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: if keys and values of a capture come to a GPU in pieces, rows have the bits of the CPU,
- * for any memory of the GPU, any blocks of queries, and if ranks share queries or positions.  The
- * same holds for a CPU that takes pieces as a GPU does (pieces_made.h).
+ * for any memory in which a piece fits, any blocks of queries, and if ranks share queries or
+ * positions.  The same holds for a CPU that takes pieces as a GPU does (pieces_made.h).
  * RUN: np=1 3 */
 #include "pieces_made.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Groups are walked from the process's own group upwards.  In a container the path of the group may
+ * Control groups are walked from the process's own one upwards.  In a container its path may
  * be the path on the host, which does not exist in the container.  The walk ends at the mount
  * point, which is the container's group. */
 #include "base/proc.h"
@@ -49,7 +49,8 @@ void proc_cpu(char *text, size_t capacity)
   if (file) fclose(file);
 }
 
-/* Is the word in a list separated by commas?  The list of version 2 is empty. */
+/* Is the word in a list separated by commas?  Version 2 of control groups has an empty list, and
+ * then the word is empty, too. */
 static int list_has(char *list, const char *word)
 {
   char *rest = list, *item;
@@ -145,7 +146,7 @@ gidx proc_memory(const char *root)
 {
   double left =
       fmin(groups_visit(root, "", memory_read), groups_visit(root, "memory", memory_read_1));
-  return left < 0x1p62 ? (gidx)left : INT64_MAX; /* in version 1 no limit is about 2^63 */
+  return left < 0x1p62 ? (gidx)left : INT64_MAX; /* version 1: without a limit some 2^63 */
 }
 
 static double pids_read(const char *folder)

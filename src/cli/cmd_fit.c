@@ -214,9 +214,10 @@ static const struct option_set fit_set = {
         "codes of all rows.\n\n" STOP_SIGNALS
         ", or create a file STOP in the folder of --output.  The job ends with exit code 75 "
         "as soon as it can.  Usually it stops within a sweep, and sweep.h5 has the atoms that have "
-        "moved.  If it stops while it chooses atoms for rows or solves codes, --resume repeats "
-        "this, and the whole sweep if its moved atoms were not saved before: with --minibatch, "
-        "and with --update atoms on a GPU, they never are.  While it encodes all rows at the "
+        "moved.  If it stops later in a sweep, while it chooses atoms for rows or solves codes, "
+        "it saves nothing: --resume repeats this step if sweep.h5 has the moved atoms (see "
+        "--save-seconds), and otherwise the sweep.  With --minibatch, and with --update atoms "
+        "on a GPU, sweep.h5 is never written.  While it encodes all rows at the "
         "end, it stops after the current block of rows.  If it stops while it fits another seed, "
         "--resume repeats that fit.\n\n"
         "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"

@@ -5,9 +5,9 @@
  *
  * The operations of a device are declared in the headers of this folder, one for each family:
  *     route.h  routing rows over a dictionary      dense.h    large dense matrices
- *     encoder.h codes of rows by imported encoders
- *     codes.h  codes of rows on their supports     joint.h    the Schur complement of all rows
- *     arrow.h  arrow systems                       lanczos.h  Lanczos steps with its parts
+ *     encoder.h codes of rows by an encoder
+ *     codes.h  codes of rows on their supports     joint.h    the Schur complement S of all rows
+ *     arrow.h  arrow systems                       lanczos.h  Lanczos steps with parts of S
  *     preprocess.h rows as read, on a GPU          refit.h    the rows of atoms and their moves
  *     normal.h the normal equations of all atoms   steps.h    the steps of all atoms, on a GPU
  *     triad.h  products and gradients in training  tensor.h   the matrix unit of a GPU
@@ -18,8 +18,9 @@
  * backend.h says what happens if the table lacks the function.  Every operation has the bits of
  * its reference in src/model, on any backend, for any thread count and variant; tensor.h says what
  * holds for the matrix unit.
- * Nothing here is collective.  One thread computes.  Meanwhile other threads may call device_put()
- * and the functions that preprocess.h names. */
+ * Nothing here is collective.  One thread at a time may call operations, which use `threads`
+ * threads.  Meanwhile other threads may call device_put() and the functions that preprocess.h
+ * names. */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
@@ -66,9 +67,9 @@ struct device_test {
   int mma;        /* GPU: use mma.sync also where the GPU has a faster instruction */
   int distrust;   /* GPU: the trial of the matrix unit fails */
   int columns;    /* GPU: exact scores are summed over this many columns at a time; a multiple of
-                   * 32.  The filter then keeps the sizes of its sample (doc/certified.md) for
-                   * atoms of any length */
-  int band;       /* GPU: rows of a product that are rounded to the precision at a time */
+                   * 32.  For vectors the filter then keeps the sizes of its sample, for any
+                   * number of columns (doc/certified.md) */
+  int band;       /* GPU: rows of a product that are rounded to bf16 or f16 at a time */
 };
 
 /* A GPU as comm needs it: its number on the node, its identity, and the stream for exchanges with

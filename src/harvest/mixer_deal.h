@@ -15,8 +15,8 @@ struct mixer_piece {
   int ends;          /* it has the sequence's last token */
 };
 
-/* A block: up to most_tokens tokens of up to most_pieces sequences; only the last sequence may be
- * cut. */
+/* A block: up to most_tokens tokens of up to most_pieces sequences.  All of them end in it except
+ * perhaps the last; the first may have begun in an earlier block. */
 struct mixer_block {
   struct mixer_piece *pieces; /* [most_pieces] */
   idx most_pieces, n;
@@ -32,8 +32,8 @@ struct mixer_part {
   idx piece, pieces, head, heads;
 };
 enum { MIXER_PARTS = 3 };
-/* parts[MIXER_PARTS] <- the parts of a rank; returns how many there are.  They ascend with rank,
- * piece, head. */
+/* parts[MIXER_PARTS] <- the parts of a rank; returns how many there are.  The parts of
+ * a rank ascend in (piece, head), and come before those of the next rank. */
 int mixer_deal(const struct mixer_block *b, idx heads, int ranks, int rank,
                struct mixer_part *parts);
 /* Number of tokens of a part. */

@@ -12,7 +12,7 @@
 struct stable_atoms {
   const float *atoms; /* [count][p] borrowed */
   idx *number;        /* [count] indices in the whole dictionary, ascending; in the arena */
-  idx count, p;       /* count 0: no atoms were selected, and all are used */
+  idx count, p;       /* count 0: no selection was asked for; all atoms are used */
 };
 
 /* best[k] <- for each of the atoms[k][p], the largest of its cosines with the atoms that are paired

@@ -9,8 +9,8 @@
  * After this file the unit defines screen_sizes(), screen_enter() and screen_leave(), or includes
  * screen_dot4.h, which does so.
  *
- * Sums of integers are exact.  So only exact scores have an order of sums, and their lanes are
- * atoms. */
+ * Integers may be added in any order.  The floats of an exact score are added in ascending columns,
+ * with one atom per lane, so its bits are the same for any width of vectors. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -94,8 +94,7 @@ static inline void screen_size_store(i32v sum, enum screen_step step, float *to)
   *(f32v *)to = step == SCREEN_LAST ? f32_sqrt(square) : square;
 }
 
-/* Multiply and add are separate here: a contraction to fma would be valid too, but is not
- * guaranteed. */
+/* Multiply and add round separately; the slack of slope and reach (screen_rows.c) covers that. */
 static NOINLINE uint32_t screen_pass(const float *values, const float *inverse, const float *slope,
                                      const float *reach, uint32_t *hits)
 {
