@@ -13,6 +13,7 @@ import tempfile
 import h5py
 
 from tap import bench, claim, done_testing, fails, need, ok, sagitta
+from test_json import HEAD, example_check, examples_read
 
 # For each kind of work a rate, and an exponent for each size on which the rate depends, such as
 # columns, atoms and atoms per round.  Rates are powers of the sizes.  So interpolation is exact.
@@ -91,6 +92,11 @@ def measured_check(place):
     ok(all(line["rate"] > 0 and line["unit"] for line in page["rates"]), f"{page}")
     ok(page["ranks"] == 1 and page["threads"] == 1 and page["cpu"] and page["variant"], f"{page}")
     ok(os.listdir(place.folder).count("bench-rates.h5") == 0, f"{os.listdir(place.folder)}")
+    ok(list(page)[:5] == HEAD and page["command"] == "rates", f"{page}")
+    examples = [example[1:] for example in examples_read() if example[1] == "rates"]
+    ok(len(examples) == 1, "one example in doc/json.md")
+    for example in examples:
+        example_check(*example, [page])
     done = bench("rates")
     ok(done.returncode == 2 and "--output" in done.stderr, f"{done}")
     write(f"{place.folder}/bench-rates.h5", "")
