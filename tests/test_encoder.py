@@ -305,7 +305,7 @@ def check_errors(at):
                            "--output", f"{at}/e.h5", ranks=ranks)
             fails(done, 65, [f"row {row}"], f"row {row} is {value}, {ranks} ranks")
     for name, edit, said in (("bias", np.nan, "/encoder/bias"), ("weights", np.inf, "/encoder/we"),
-                             ("threshold", np.nan, "not a number")):
+                             ("threshold", np.nan, "is nan"), ("threshold", -np.inf, "is -inf")):
         shutil.copy(f"{at}/jumprelu/dictionary.h5", f"{at}/damaged.h5")
         with h5py.File(f"{at}/damaged.h5", "r+") as f:
             f.attrs["format"] = "other"

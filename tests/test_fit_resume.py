@@ -365,6 +365,13 @@ def check_refused(place):
     done = place.fit("refused", "parts", 4, "--resume")
     ok(done.returncode == 65 and "are not of one fit" in done.stderr,
        f"the state of another fit: exit {done.returncode} {done.stderr[-300:]}")
+    place.copy("joint-2", "refused")
+    with h5py.File(place.at("refused", "dictionary.h5"), "r+") as f:
+        f["fit/history"][1, 3] = np.nan  # dead atoms
+        reseal(f)
+    done = place.fit("refused", "joint", 4, "--resume")
+    ok(done.returncode == 65 and "has a count that is no integer" in done.stderr,
+       f"a count that is NaN: exit {done.returncode} {done.stderr[-300:]}")
     shutil.copy(place.at("held2.npy"), place.at("held.npy"))
     place.copy("joint-2", "refused")
     done = place.fit("refused", "joint", 4, "--resume")

@@ -74,6 +74,28 @@ def check_made(at):
         ok(error < exact, f"{name}: reconstructions are off by {error}")
 
 
+@claim("an infinite threshold is kept, and its atom has no codes")
+def check_infinite(at):
+    folder, codes = shutil.copytree(f"{MADE}/learning_jumprelu", f"{at}/infinite"), []
+    for n in range(2):
+        done = sagitta("import", folder, "--output", f"{at}/infinite{n}.h5")
+        ok(done.returncode == 0, done.stderr)
+        with h5py.File(f"{at}/infinite{n}.h5") as f:
+            threshold, shape = f["encoder/threshold"][:], f["atoms"].shape
+        np.save(f"{at}/x.npy", np.random.default_rng(1).standard_normal((50, shape[1]), dtype="f4"))
+        done = sagitta("encode", "--encoder", f"{at}/infinite{n}.h5", "--rows", f"{at}/x.npy",
+                       "--output", f"{at}/coded{n}.h5")
+        ok(done.returncode == 0, done.stderr)
+        with h5py.File(f"{at}/coded{n}.h5") as f:
+            s = f["supports"]
+            rows = np.repeat(np.arange(50), np.diff(s["indptr"][:]))
+            codes.append(list(zip(rows, s["indices"][:], s["data"][:])))
+        atom = codes[0][0][1]
+        change(folder, lambda t: t["threshold"][1].__setitem__(atom, np.inf))
+    ok(threshold[atom] == np.inf and np.isfinite(np.delete(threshold, atom)).all(), f"{threshold}")
+    ok(codes[1] == [c for c in codes[0] if c[1] != atom] and codes[1], "other atoms keep theirs")
+
+
 @claim("used.in repeats an import, and encode takes what it says")
 def check_repeats(at):
     done = sagitta("import", f"{MADE}/saelens_topk", "--output", f"{at}/a")
@@ -292,6 +314,8 @@ def check_errors(at):
     edited("saelens_topk", value("W_dec", 5, 0), ["atom 5", "no direction", "bias"], "a zero atom")
     edited("saelens_topk", value("W_dec", (5, 3), np.nan), ["row 5", "decoder"], "a NaN")
     edited("saelens_topk", value("b_enc", 5, np.inf), ["encoder's bias"], "an infinity")
+    for number in np.nan, -np.inf:
+        edited("learning_jumprelu", value("threshold", 5, number), ["thresholds"], f"{number}")
     for name, values, words in (
             ("saelens_topk", {"d_in": 17}, ["says d_in 17", "have 16"]),
             ("sparsify_topk", {"num_latents": 99}, ["says num_latents 99", "have 24"]),
@@ -329,6 +353,7 @@ def check_errors(at):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as at:
         check_made(at)
+        check_infinite(at)
         check_repeats(at)
         check_archives(at)
         check_errors(at)

@@ -252,11 +252,11 @@ def check_alone(p):
     show = p.run, "--atom", 7, "--top", 40
     kept, p.window = p.window, np.zeros(N, "i4")  # one text for all rows
     path = f"{p.folder}/tokens.npy"
-    for kind in "<i4", "<i8", "<u2", "|u1", "<u8", "|i1", "h5":
-        if kind == "h5":
+    for kind in "<i4", "<i8", "<u2", "|u1", "<u8", "|i1", "h5", "h5 u8":
+        if kind[:2] == "h5":
             path = f"{p.folder}/tokens.h5:/all/of"
             with h5py.File(path.split(":")[0], "w") as f:
-                f["all/of"] = p.token
+                f["all/of"] = p.token.astype(kind[3:] or p.token.dtype)
         else:
             np.save(path, p.token.astype(kind))
         text = p.show(*show, "--tokens", path, "--vocabulary", f"{p.folder}/vocab.txt")
@@ -274,6 +274,9 @@ def check_alone(p):
                         (large, "2^63 or more")):
         np.save(path, token)
         p.show(*show, "--tokens", path, code=65, said=said)
+    with h5py.File(f"{p.folder}/large.h5", "w") as f:
+        f["token"] = large
+    p.show(*show, "--tokens", f"{p.folder}/large.h5", code=65, said="2^63 - 1 or more")
     np.save(path, p.token)
     with open(path, "r+b") as f:
         f.truncate(os.path.getsize(path) - 3)

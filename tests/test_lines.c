@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: lines of numbers come back from a table as they were, except for members that have no
- * column in the table.  In JSON these members are null for lines that come from a table. */
+ * column in the table.  In JSON these members are null for lines that come from a table.  A table
+ * whose integers are none is refused. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/lines.h"
 #include "base/num.h"
+#include "base/status.h"
 #include "tap.h"
 
 struct sample {
@@ -31,10 +34,22 @@ static void test_table(void)
   struct sample back[2];
   lines_pack(&form, lines, 2, table);
   ok(memcmp(table, wanted, sizeof table) == 0, "members are in the columns that they name");
-  lines_unpack(&form, table, 2, back);
+  ok(lines_unpack(&form, table, 2, back), "a table is unpacked");
   ok(back[1].step == -3 && back[1].worth == 0.25 && back[1].atoms == 8 && back[0].atoms == 7,
      "and come back from these");
   ok(back[0].seconds == 0 && back[1].seconds == 0, "what has no column is 0");
+  static const real none[] = {NAN, INFINITY, -INFINITY, 0.5, 0x1p63, -0x1p64};
+  for (int i = 0; i < 2 * LENGTH(none); i++) {
+    real *at = &table[i % 2 ? 3 : 5];
+    *at = none[i / 2];
+    ok(!lines_unpack(&form, table, 2, back), "%g is no gidx or idx", *at);
+    *at = 4;
+  }
+  table[3] = 0x1p31, table[4] = NAN;
+  ok(lines_unpack(&form, table, 2, back) && isnan(back[1].worth) && back[1].step == 1ll << 31,
+     "a gidx may be 2^31, and a real NaN");
+  table[5] = 0x1p31;
+  ok(!lines_unpack(&form, table, 2, back), "an idx may not be 2^31");
 }
 
 static void json_is(const struct line_form *of, gidx old, const char *wanted)
@@ -73,6 +88,13 @@ int main(void)
   json_is(&form, 1,
           "[{\"step\":1,\"atoms\":7,\"worth\":0.5,\"seconds\":null},"
           "{\"step\":-3,\"atoms\":8,\"worth\":0.25,\"seconds\":3.5}]");
+  struct line_member unknown[LENGTH(members)];
+  memcpy(unknown, members, sizeof members);
+  unknown[0].column = 0;
+  const struct line_form later = {sizeof(struct sample), 3, 4, unknown, "worth"};
+  json_is(&later, 1,
+          "[{\"step\":null,\"atoms\":7,\"seconds\":null},"
+          "{\"step\":-3,\"atoms\":8,\"seconds\":3.5}]");
   json_is(&without, 0,
           "[{\"step\":1,\"worth\":0.5,\"seconds\":2.5},{\"step\":-3,\"worth\":0.25,\"seconds\":3.5}"
           "]");

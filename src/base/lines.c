@@ -2,6 +2,7 @@
  * Members are copied one by one, by their types. */
 #include "base/lines.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -24,6 +25,13 @@ static real value_of(const struct line_member *m, const char *line)
   return value;
 }
 
+/* Is this a value that value_set() can store?  An integer must be one, and in its range. */
+static int value_fits(const struct line_member *m, real value)
+{
+  real end = m->type == LINE_INDEX ? 0x1p31 : 0x1p63;
+  return m->type == LINE_REAL || (value >= -end && value < end && value == floor(value));
+}
+
 static void value_set(const struct line_member *m, real value, char *line)
 {
   if (m->type == LINE_LONG)
@@ -44,21 +52,25 @@ void lines_pack(const struct line_form *form, const void *lines, gidx count, rea
     }
 }
 
-void lines_unpack(const struct line_form *form, const real *table, gidx count, void *lines)
+int lines_unpack(const struct line_form *form, const real *table, gidx count, void *lines)
 {
   char *line = lines;
   memset(lines, 0, (size_t)count * form->bytes);
   for (gidx i = 0; i < count; i++, line += form->bytes, table += form->columns)
     for (int k = 0; k < form->count; k++) {
       const struct line_member *m = &form->members[k];
-      if (m->column) value_set(m, table[m->column - 1], line);
+      if (!m->column) continue;
+      if (!value_fits(m, table[m->column - 1])) return 0;
+      value_set(m, table[m->column - 1], line);
     }
+  return 1;
 }
 
 static void member_json(const struct line_member *m, const char *line, int is_old, struct json *j)
 {
-  real value = is_old && !m->column ? nan_canonical() : value_of(m, line);
-  if (m->type == LINE_REAL)
+  int is_known = !is_old || m->column;
+  real value = is_known ? value_of(m, line) : nan_canonical();
+  if (m->type == LINE_REAL || !is_known)
     json_real(j, m->key, value);
   else
     json_long(j, m->key, (gidx)value);

@@ -32,12 +32,12 @@ struct line_form {
 };
 
 /* table[count][columns] <- lines[count]; and back: lines_unpack() sets members without a column to
- * 0. */
+ * 0, and returns 0 if an integer member has a value that is no integer of its type. */
 void lines_pack(const struct line_form *form, const void *lines, gidx count, real *table);
-void lines_unpack(const struct line_form *form, const real *table, gidx count, void *lines);
+int lines_unpack(const struct line_form *form, const real *table, gidx count, void *lines);
 
-/* Write an object for each line.  The first `old` lines come from a table, so their real members
- * without a column are not known, and are written as null. */
+/* Write an object for each line.  The first `old` lines come from a table, so their members without
+ * a column are not known, and are written as null. */
 void lines_json(const struct line_form *form, const void *lines, gidx count, gidx old,
                 struct json *j);
 

@@ -88,7 +88,7 @@ static int folder_choose(const struct import_options *o, const struct run *run,
   return OK;
 }
 
-/* Check that all values of decoder and encoder are finite, the thresholds too. */
+/* All values must be finite, but a threshold may be infinity: such an atom never has a code. */
 static int values_check(const struct autoencoder *a)
 {
   idx k = a->encoder.k, p = a->encoder.p;
@@ -103,7 +103,7 @@ static int values_check(const struct autoencoder *a)
              {"thresholds", a->threshold, 1, k}};
   for (int i = 0; i < (a->has_encoder ? LENGTH(all) : 2); i++)
     for (gidx at = 0; all[i].values && at < (gidx)all[i].n * all[i].p; at++)
-      CHECK(isfinite(all[i].values[at]), ERR_INPUT,
+      CHECK(isfinite(all[i].values[at]) || (i == 4 && all[i].values[at] > 0), ERR_INPUT,
             "the %s of '%s' has %g at row %lld, column %d: such weights describe nothing, give "
             "those of an earlier checkpoint",
             all[i].name, a->weights_path, (double)all[i].values[at], (long long)(at / all[i].p),

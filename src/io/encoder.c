@@ -301,18 +301,24 @@ static int encoder_facts_read(const struct h5_file *f, struct arena *arena,
   return status;
 }
 
-/* Check the values that are not in a matrix: bias, norms and thresholds.  A threshold of infinity
- * means that the atom never has a code. */
+/* Check thresholds.  One of infinity means that the atom never has a code. */
+static int thresholds_check(const float *threshold, gidx n, gidx first, const char *path)
+{
+  for (gidx a = 0; a < n; a++)
+    CHECK(threshold[a] > -INFINITY, ERR_INPUT, "the threshold of atom %lld of '%s' is %g" ANEW,
+          (long long)(first + a), path, (double)threshold[a]);
+  return OK;
+}
+
+/* Check the values that are not in a matrix: bias, norms and thresholds. */
 static int values_check(const struct encoder *e, const char *path)
 {
   TRY(rows_check(e->bias, 1, e->k, 0, GROUP "/bias"));
+  if (e->threshold) TRY(thresholds_check(e->threshold, e->k, 0, path));
   if (e->norm) TRY(rows_check(e->norm, 1, e->k, 0, GROUP "/norm"));
-  for (idx a = 0; a < e->k; a++) {
+  for (idx a = 0; a < e->k; a++)
     CHECK(!e->norm || e->norm[a] > 0, ERR_INPUT, "atom %d of '%s' has the norm %g" ANEW, a, path,
           (double)e->norm[a]);
-    CHECK(!e->threshold || !isnan(e->threshold[a]), ERR_INPUT,
-          "the threshold of atom %d of '%s' is not a number" ANEW, a, path);
-  }
   return OK;
 }
 
@@ -387,7 +393,8 @@ void encoder_input_close(struct encoder_input *e)
 
 static int block_check(const struct verify *v, const struct value_block *b)
 {
-  (void)v;
+  if (!strcmp(b->array->object, GROUP "/threshold"))
+    return thresholds_check(b->values, b->count * b->width, b->first, v->file->path);
   return rows_check(b->values, b->count, (idx)b->width, b->first, b->array->object);
 }
 
@@ -407,7 +414,7 @@ int encoder_check(struct verify *v)
       status = status_fail(ERR_INPUT, __FILE__, __LINE__, "atom %d has the norm %g" ANEW, a,
                            (double)s.encoder.norm[a]);
   if (status == OK && there)
-    check_note(v, "encoder   of %s, %s: all values are finite", s.program, s.architecture);
+    check_note(v, "encoder   of %s, %s: all values may be used", s.program, s.architecture);
   arena_free(&arena);
   return status;
 }

@@ -203,7 +203,8 @@ static int record_read(const struct h5_file *f, struct arena *arena, struct fit_
   point->held_out_hash = held.rows;
   TRY(lines_read(f, arena, point->sweep, &table));
   TRY(arena_alloc(arena, &lines, point->sweep + 1, sizeof *lines));
-  lines_unpack(&fit_line_form, &table->sweep, point->sweep + 1, lines);
+  CHECK(lines_unpack(&fit_line_form, &table->sweep, point->sweep + 1, lines), ERR_INPUT,
+        "'/fit/history' of '%s' has a count that is no integer" ANEW, f->path);
   point->lines = lines;
   return OK;
 }

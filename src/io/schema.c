@@ -202,6 +202,7 @@ int object_take_lines(const struct h5_file *f, const char *path, const struct li
   void **at = lines;
   TRY(object_take(f, path, count, form->columns, TYPE_F64, arena, &table));
   TRY(arena_alloc(arena, at, count, form->bytes));
-  lines_unpack(form, table, count, *at);
+  CHECK(lines_unpack(form, table, count, *at), ERR_INPUT,
+        "'%s' of '%s' has a count that is no integer" ANEW, path, f->path);
   return OK;
 }

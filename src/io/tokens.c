@@ -108,9 +108,20 @@ static gidx whole_number(const unsigned char *at, const char *dtype)
   return value & sign ? -(gidx)(sign - (value & (sign - 1)) - 1) - 1 : (gidx)value;
 }
 
+/* HDF5 makes the largest gidx of an unsigned integer that is larger (h5/dataset.h). */
+static int stored_read(const struct tokens *t, gidx first, gidx n, gidx *token)
+{
+  TRY(h5_array_read(&t->token, first, n, TYPE_I64, token));
+  for (gidx i = 0; i < n; i++)
+    CHECK(token[i] < INT64_MAX, ERR_INPUT,
+          "'%s' has a token of row %lld that is 2^63 - 1 or more: tokens are numbers of words",
+          t->path, (long long)(first + i));
+  return OK;
+}
+
 static int numbers_read(const struct tokens *t, gidx first, gidx n, gidx *token)
 {
-  if (!t->flat.file) return h5_array_read(&t->token, first, n, TYPE_I64, token);
+  if (!t->flat.file) return stored_read(t, first, n, token);
   gidx bytes = whole_bytes(t->dtype);
   unsigned char *raw =
       (unsigned char *)(token + n) - n * bytes; /* the end of token[]; each number is read before

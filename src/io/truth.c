@@ -85,8 +85,7 @@ int truth_output_finish(struct truth_output *t, uint64_t rows_hash, const struct
 /* The data of a check, which reads pieces. */
 struct truth_pass {
   struct h5_array indptr, indices, data;
-  gidx features, row; /* features: their number; row: the row of the next entry */
-  idx before;         /* feature of the previous entry of the row */
+  gidx features; /* their number */
   gidx starts[PIECE + 1];
   idx atoms[PIECE];
   float codes[PIECE];
