@@ -462,6 +462,17 @@ static int task_run(const struct find_task *task, struct comm *c, struct kept *k
   return result.stopped ? find_run(&more, c, &sink, &result) : OK;
 }
 
+/* The plain loops run on rank 0, which tells the other ranks what they found. */
+static int plain_share(struct comm *c, struct plain *q, float *threshold)
+{
+  int status = c->rank == 0 ? plain_run(q, threshold) : OK;
+  struct arena own = q->arena;
+  TRY(comm_agree(c, status));
+  TRY(comm_broadcast(c, q, sizeof *q, 1));
+  q->arena = own;
+  return comm_broadcast(c, threshold, FIND_LOOKS + 1, sizeof *threshold);
+}
+
 static void shape_check(struct comm *c, const struct shape *s)
 {
   static struct made made;
@@ -487,7 +498,7 @@ static void shape_check(struct comm *c, const struct shape *s)
        status ? status_message() : "done");
     if (status) return;
     memcpy(q.mean, kept.mean, sizeof q.mean);
-    if (!run) status = plain_run(&q, threshold);
+    if (!run) status = plain_share(c, &q, threshold);
     ok(!status && is_equal(&kept, &q), "atoms: %lld rows, %d atoms, %d columns, run %d",
        (long long)s->n, s->k, s->p, run);
     ok(!memcmp(kept.point.encoder.threshold, threshold,
