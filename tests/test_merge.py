@@ -136,7 +136,7 @@ def check_part(folder):
     part = job.parts(CUTS[2])[1]
     need(sagitta("verify", part), "verify")
     done = sagitta("inspect", part)
-    ok(f"a part: rows {3 * BLOCK} to {5 * BLOCK - 1} of {N}" in done.stdout,
+    ok(f"a part: rows {3 * BLOCK} to {5 * BLOCK - 1} of {N}; `sagitta merge`" in done.stdout,
        f"inspect: {done.stdout}")
     fails(sagitta("color", "--supports", part, "--output", f"{folder}/color"), 65,
           ["is a part of an encoding", "sagitta merge"], "color refuses it")

@@ -102,6 +102,10 @@ def refit(n, p, k, s, *words):
                              "--sweeps", 1, "--cosine-limit", 0, *words]
 
 
+def refit_held(n, p, k, s, held):
+    return lambda f, ranks: [*refit(n, p, k, s)(f, ranks), "--holdout", f.rows(held, p)]
+
+
 FIT = ["--find", "codes", "--top-s", 8, "--rounds", 1, "--sweeps", 1]
 
 
@@ -127,7 +131,8 @@ JOBS = {
     "route": (encode(4096, 1024, 65536, "--top-s", 16, command="route"), ()),
     "solve": (solve("--systems", 4096, "--system-rows", 512, "--frame", 4), (2,)),
     "solve, few": (solve("--systems", 20, "--system-rows", 131072, "--frame", 4), ()),
-    "refit": (refit(32768, 1024, 512, 8), (1,)),
+    "refit": (refit(32768, 1024, 512, 8), ()),
+    "refit, held out": (refit_held(32768, 1024, 512, 8, 8192), (1,)),
     "fit, joint": (fit(32768, 1024, "--atoms", 512, "--update", "joint", *FIT), (2,)),
     "fit, atoms": (fit(32768, 1024, "--atoms", 256, "--update", "atoms", *FIT), ()),
     "fit, many atoms": (fit(16384, 128, "--atoms", 8192, "--update", "joint", *FIT), ()),

@@ -244,7 +244,7 @@ def atoms_check(place):
     gpu = write(f"{place.folder}/gpu.json", fewer)
     none = "no rate for the time of 'color'"
     for job, code, texts in (
-            ([*words, "--dry-run", "--rates", gpu], 65, [none, "cuda"]),
+            ([*words, "--dry-run", "--rates", gpu], 65, [none, "cuda", "64 ranks"]),
             ([*fit, "--dry-run", "--rates", gpu], 65, [none]),
             ([*words, "--output", f"{place.folder}/o", "--rates", gpu], 2, ["--dry-run"]),
             ([*words[:9], "--keep-supports", "--dry-run", "--rates", gpu], 2, ["--keep-supports"]),

@@ -72,7 +72,8 @@ static int times_check(const struct plan_rates *r, const struct times *t)
   for (int i = 0; i < t->count; i++)
     CHECK(isfinite(t->lines[i].seconds), ERR_INPUT,
           "'%s' has no rate for the time of '%s': measure with as many ranks, of this version; "
-          "with --device cuda, refit and fit --update atoms and conjugate have none",
+          "with --device cuda, refit and fit --update atoms and conjugate have none, on more than "
+          "64 ranks refit and --update atoms",
           r->path, t->lines[i].name);
   return OK;
 }

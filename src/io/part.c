@@ -19,6 +19,7 @@
 #include "io/dictionary.h"
 #include "io/mean.h"
 #include "io/metrics.h"
+#include "io/run_option.h"
 #include "io/verify.h"
 
 enum { BLOCK_ENTRIES = 1 << 18 };
@@ -203,13 +204,16 @@ static int part_check(struct verify *v)
 static int part_show(const struct h5_file *f, FILE *out)
 {
   struct encode_part part = {0};
-  int is_part;
+  int is_part, is_range;
   if (!f->version) return OK;
   TRY(h5_attribute_is(f, "/", "kind", part_kind.name, &is_part));
   if (!is_part) return OK;
   TRY(numbers_read(f, &part));
-  fprintf(out, "\na part: rows %lld to %lld of %lld; `sagitta merge` joins all of them\n",
-          (long long)part.first, (long long)(part.first + part.n - 1), (long long)part.total);
+  TRY(run_is_of_range(f, &is_range));
+  fprintf(out, "\na part: rows %lld to %lld of %lld; %s\n", (long long)part.first,
+          (long long)(part.first + part.n - 1), (long long)part.total,
+          is_range ? "`sagitta merge` joins all of them"
+                   : "its job was stopped, and the same command with --resume makes the others");
   return OK;
 }
 

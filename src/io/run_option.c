@@ -33,3 +33,11 @@ int run_option_find(const struct h5_file *result, const char *key, const char **
   *value = w.value;
   return status == ERR_MEMORY ? status : OK;
 }
+
+int run_is_of_range(const struct h5_file *result, int *is)
+{
+  const char *range = NULL;
+  TRY(run_option_find(result, "row-range", &range));
+  *is = range && *range;
+  return OK;
+}

@@ -10,5 +10,7 @@
 /* *value <- the value of the option `key`; it is never freed.  NULL: the file does not give it.
  * ERR_MEMORY. */
 int run_option_find(const struct h5_file *result, const char *key, const char **value);
+/* *is <- was the run given --row-range?  ERR_MEMORY. */
+int run_is_of_range(const struct h5_file *result, int *is);
 
 #endif

@@ -15,6 +15,7 @@
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/mean.h"
+#include "io/run_option.h"
 
 /* A file with many atoms must store something about them.  FREE_ATOMS: this many atoms need no
  * stored data.  ENTRY_ATOMS: each stored entry allows this many atoms.  PACKED_ATOMS: one stored
@@ -338,12 +339,17 @@ struct h5_file *supports_input_file(const struct supports_input *f)
 
 int supports_input_open(struct supports_input *f, const char *name)
 {
-  int is_part;
+  int is_part, is_range;
   TRY(supports_part_open(f, name));
   TRY(h5_exists(&f->state->h5, "/part", &is_part));
-  CHECK(!is_part || !f->state->h5.version, ERR_INPUT,
+  if (!is_part || !f->state->h5.version) return OK;
+  TRY(run_is_of_range(&f->state->h5, &is_range));
+  CHECK(!is_range, ERR_INPUT,
         "'%s' is a part of an encoding: join all of them with `sagitta merge`", f->file);
-  return OK;
+  FAIL(ERR_INPUT,
+       "'%s' is a part of an encoding whose job was stopped: the same command with --resume makes "
+       "the others",
+       f->file);
 }
 
 void supports_input_close(struct supports_input *f)
