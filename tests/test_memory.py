@@ -14,7 +14,7 @@ import numpy as np
 
 from tap import FULL, SAGITTA, claim, done_testing, later_wins, ok, sagitta, skip_all
 
-LIMIT = 330 << 20  # bytes of address space, of which a rank without data takes 224 MB
+LIMIT = 500 << 20  # bytes of address space, of which a rank without data takes 224 MB
 FIT_LIMIT = 390 << 20  # bytes, as LIMIT; there is room for only some of the rows of a fit
 FIT_ROWS, FIT_ATOMS, FIT_S = 1 << 19, 64, 4
 PART = 1 << 16  # the least power of 4, 65,536 or more, with FIT_S PART >= 256 FIT_ATOMS
@@ -29,17 +29,17 @@ def limited():
 
 
 def rows_write(path):
-    """Write a float32 file with four times LIMIT bytes.  It is mostly a hole, with a few random
+    """Write a float16 file with four times LIMIT bytes.  It is mostly a hole, with a few random
     rows at both ends."""
-    rows = 4 * LIMIT // (4 * P)
-    random = np.random.default_rng(1).standard_normal((64, P), dtype="f4")
+    rows = 4 * LIMIT // (2 * P)
+    random = np.random.default_rng(1).standard_normal((64, P)).astype(np.float16)
     header = np.lib.format.header_data_from_array_1_0(random)
     header["shape"] = (rows, P)
     with open(path, "wb") as f:
         np.lib.format.write_array_header_1_0(f, header)
         start = f.tell()
         f.write(random.tobytes())
-        f.seek(start + (rows - 64) * P * 4)
+        f.seek(start + (rows - 64) * P * 2)
         f.write(random.tobytes())
     return rows
 

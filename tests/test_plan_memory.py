@@ -139,9 +139,9 @@ JOBS = {
     "fit, parts": (fit(32768, 512, "--atoms", 4096, "--minibatch", 16384, *FIT), (1,)),
     "fit, features": (fit(16384, 512, "--atoms", 512, "--find", "features", "--l0", 8,
                           "--sweeps", 1), ()),
-    "train": (train(8192, 1024, "--atoms", 16384, "--steps", 3, "--save-seconds", 1e-9), (1,)),
+    "train": (train(8192, 1024, "--atoms", 16384, "--steps", 8, "--save-seconds", 1), (1,)),
     "train, batches": (train(32768, 1024, "--atoms", 2048, "--steps", 2, "--batch", 16384), ()),
-    "merge": (merge(262144, 32, 256, 64), (2,)),
+    "merge": (merge(65536, 64, 2048, 256), (2,)),
 }
 
 

@@ -25,6 +25,7 @@
 #include "bench/moves.h"
 #include "bench/peer.h"
 #include "bench/train.h"
+#include "comm/buffers.h"
 #include "device/codes.h"
 #include "device/conjugate.h"
 #include "device/normal.h"
@@ -42,11 +43,14 @@ enum {
   CODED_ATOMS = 4096,  /* atoms of the dictionary when codes are measured */
   COUNTED_ATOMS = 128, /* atoms of the dictionary when RATE_COUNT is measured */
   LEAST_ROWS = 256,    /* least rows of a run of routing; the most are a sum block (4,096 rows) */
+  GPU_ROWS = 16384,    /* rows of a run on a GPU, which fewer would not occupy */
   FILE_COLUMNS = 256,
   FILE_BLOCKS = 4, /* sum blocks per rank in files, and in memory for RATE_COUNT */
   MOVES_RANKS = 64,
-  EXCHANGED = 1 << 22,    /* bytes that a rank has after an exchange */
+  EXCHANGED = 1 << 22, /* bytes that a rank has after an exchange */
+  GPU_EXCHANGED = 1 << 26,
   MOVED_VALUES = 1 << 23, /* values of a rank's rows when RATE_MOVES is measured */
+  GPU_MOVED_VALUES = 1 << 25,
   CONJUGATE_STEPS = 2
 };
 static const double RUN_TERMS = 4e9; /* multiply-adds of a run of routing, roughly */
@@ -58,7 +62,7 @@ struct bench {
   const struct bench_common *common;
   struct comm *c;
   struct rates rates;
-  float *atoms, *rows; /* [MOST_ATOMS][MOST_COLUMNS], [ROW_BLOCK][MOST_COLUMNS] */
+  float *atoms, *rows; /* [MOST_ATOMS][MOST_COLUMNS], [ROW_BLOCK or GPU_ROWS][MOST_COLUMNS] */
   double *all;         /* [size] seconds of each rank */
   double cores;        /* cores of a rank; less than 1 if ranks share a core */
   /* The open device, its buffers, and its columns, atoms and rows. */
@@ -72,6 +76,11 @@ struct bench {
   char path[PATH_MAX];
   struct arena arena, updates;
 };
+
+static int is_gpu(const struct bench *b)
+{
+  return strcmp(b->common->device, "cuda") == 0;
+}
 
 /* Fill x with sums of four uniform numbers: nearly normal, and faster to draw. */
 static void random_fill(float *x, gidx count, uint64_t stream)
@@ -102,8 +111,7 @@ static struct moment now(void)
 static double spent(const struct bench *b, struct moment begun, int threads)
 {
   struct moment end = now();
-  int gpu = strcmp(b->common->device, "cuda") == 0;
-  return gpu ? end.wall - begun.wall : (end.cpu - begun.cpu) / fmin(threads, b->cores);
+  return is_gpu(b) ? end.wall - begun.wall : (end.cpu - begun.cpu) / fmin(threads, b->cores);
 }
 
 /* *seconds <- the largest `mine` of all ranks.  Collective. */
@@ -157,6 +165,7 @@ static int device_begin(struct bench *b, idx p, idx k, int nonnegative)
   struct device *dev = &b->device;
   b->p = p, b->k = k;
   b->n = (idx)imax(LEAST_ROWS, imin(ROW_BLOCK, (gidx)(RUN_TERMS / p / k)));
+  if (is_gpu(b)) b->n = GPU_ROWS;
   gidx entries = (gidx)b->n * MOST_S, row = p * (gidx)sizeof(float);
   options.max_atoms = k;
   options.work = RUN_TERMS * 1e3;
@@ -381,11 +390,12 @@ static int update_alloc(struct bench *b)
   return device_normal_decay(dev, &u->target, 0, k * p, 0);
 }
 
-static int update_begin(struct bench *b, idx p, idx k)
+static int update_begin(struct bench *b, const char *kind, idx p, idx k)
 {
   struct update_case *u = b->update;
   struct device_options options = bench_device(b->common, p, b->c->local_rank);
   b->p = p, b->k = k;
+  options.kind = kind;
   options.max_atoms = k;
   TRY(device_open(&b->device, &options));
   TRY(update_alloc(b));
@@ -425,20 +435,23 @@ static int update_measure(struct bench *b, enum rate which, idx k)
   return OK;
 }
 
+/* Measure the rates of updates that move all atoms.  The conjugate update is always the CPU's. */
 static int updates_measure(struct bench *b)
 {
   static struct update_case u;
   b->update = &u;
-  for (int c = 0; c < LENGTH(COLUMNS); c++)
+  for (int c = 0; c < LENGTH(COLUMNS); c++) {
     for (int a = 0; ATOMS[a] <= CODED_ATOMS; a++) {
       const double at[] = {COLUMNS[c], ATOMS[a], 1};
-      TRY(comm_agree(b->c, update_begin(b, COLUMNS[c], ATOMS[a])));
+      TRY(comm_agree(b->c, update_begin(b, b->common->device, COLUMNS[c], ATOMS[a])));
       TRY(update_measure(b, RATE_SUMS, ATOMS[a]));
       TRY(measure(b, descent_run, RATE_DESCENT, at, (double)b->k * b->k * b->p));
-      if (b->k == CODED_ATOMS && strcmp(b->device.kind, "cpu") == 0)
-        TRY(update_measure(b, RATE_CONJUGATE, ATOMS[a]));
       update_end(b);
     }
+    TRY(comm_agree(b->c, update_begin(b, "cpu", COLUMNS[c], CODED_ATOMS)));
+    TRY(update_measure(b, RATE_CONJUGATE, CODED_ATOMS));
+    update_end(b);
+  }
   return OK;
 }
 
@@ -473,11 +486,13 @@ static int step_run(struct bench *b, const double *at)
 /* The ranks divide each step.  So a rank's work is the work of a step divided by their number. */
 static int steps_measure(struct bench *b)
 {
-  static const idx columns[] = {64, MOST_COLUMNS}, atoms[] = {512, CODED_ATOMS};
-  static const idx batches[] = {256, 1024};
+  static const idx columns[] = {64, MOST_COLUMNS};
+  static const idx atoms[][2] = {{512, CODED_ATOMS}, {CODED_ATOMS, MOST_ATOMS}};
+  static const idx batches[][2] = {{256, 1024}, {1024, 8192}};
+  const int gpu = is_gpu(b);
   for (int i = 0; i < 8; i++) {
-    struct bench_route_options o = {.n_rows = batches[i % 2],
-                                    .atoms = atoms[i / 2 % 2],
+    struct bench_route_options o = {.n_rows = batches[gpu][i % 2],
+                                    .atoms = atoms[gpu][i / 2 % 2],
                                     .columns = columns[i / 4],
                                     .top_s = ENDS_S[0],
                                     .precision = "f32"};
@@ -505,28 +520,41 @@ static int color_run(struct bench *b, const double *at)
   return bench_color_run();
 }
 
-/* Measure RATE_MOVES and RATE_COLOR: on CPUs, and on MOVES_RANKS ranks at most, since each of them
+/* Measure RATE_MOVES, or RATE_MOVES_ONE if q is 1. */
+static int sweeps_measure(struct bench *b, idx q)
+{
+  static const idx atom_rows[] = {16, 512};
+  static const idx class_rows[][3] = {{512, 2048, 8192}, {512, 4096, 32768}};
+  const int gpu = is_gpu(b);
+  double work;
+  for (int i = 0; i < 18; i++) {
+    const idx columns = COLUMNS[i / 6], values = gpu ? GPU_MOVED_VALUES : MOVED_VALUES;
+    const struct bench_moves_shape shape = {.columns = columns,
+                                            .atom_rows = atom_rows[i / 3 % 2],
+                                            .class_rows = class_rows[gpu][i % 3],
+                                            .rank_rows = values / columns,
+                                            .directions = q};
+    const double at[] = {shape.columns, shape.atom_rows, shape.class_rows};
+    TRY(bench_moves_begin(&shape, b->common, b->c, &work));
+    TRY(measure(b, moves_run, q == 1 ? RATE_MOVES_ONE : RATE_MOVES, at, work));
+    TRY(bench_moves_end());
+  }
+  return OK;
+}
+
+/* Measure the rates of atoms that move class by class, on MOVES_RANKS ranks at most: each of them
  * has all atoms, whose number grows with the ranks. */
 static int moves_measure(struct bench *b)
 {
-  static const idx atom_rows[] = {16, 512}, class_rows[] = {512, 2048, 8192};
   double work;
-  if (strcmp(b->common->device, "cuda") == 0 || b->c->size > MOVES_RANKS) return OK;
-  for (int i = 0; i < 18; i++) {
-    const struct bench_moves_shape shape = {.columns = COLUMNS[i / 6],
-                                            .atom_rows = atom_rows[i / 3 % 2],
-                                            .class_rows = class_rows[i % 3],
-                                            .rank_rows = MOVED_VALUES / COLUMNS[i / 6]};
-    const double at[] = {shape.columns, shape.atom_rows, shape.class_rows};
-    TRY(bench_moves_begin(&shape, b->common, b->c, &work));
-    TRY(measure(b, moves_run, RATE_MOVES, at, work));
-    bench_moves_end();
-  }
+  if (b->c->size > MOVES_RANKS) return OK;
+  TRY(sweeps_measure(b, 4));
+  if (is_gpu(b)) TRY(sweeps_measure(b, 1));
   for (int i = 0; i < LENGTH(ENDS_S); i++) {
     const double at[] = {ENDS_S[i], 1, 1};
     TRY(bench_color_begin(ENDS_S[i], CODED_ATOMS, b->common, b->c, &work));
     TRY(measure(b, color_run, RATE_COLOR, at, work));
-    bench_color_end();
+    TRY(bench_color_end());
   }
   return OK;
 }
@@ -671,8 +699,7 @@ static int rows_file_write(struct bench *b)
  * time_take() divides processor time by all threads of a rank. */
 static double alone(const struct bench *b)
 {
-  int gpu = strcmp(b->common->device, "cuda") == 0;
-  return gpu ? 1 : fmin(b->common->threads, b->cores) / fmin(1, b->cores);
+  return is_gpu(b) ? 1 : fmin(b->common->threads, b->cores) / fmin(1, b->cores);
 }
 
 static int file_read_measure(struct bench *b)
@@ -707,10 +734,48 @@ static int exchange_measure(struct bench *b)
   return rate_add(b, RATE_EXCHANGE, at, EXCHANGED * (size - 1.) / size, seconds * alone(b));
 }
 
+/* Add the time in which a job opens its GPUs and loads its first kernels; not that of joining them,
+ * which few jobs do. */
+static int gpu_start_measure(struct bench *b)
+{
+  const double at[] = {COLUMNS[0], ATOMS[0], TOP_S[0]};
+  double begun = log_seconds();
+  if (!is_gpu(b)) return OK;
+  TRY(comm_agree(b->c, device_begin(b, COLUMNS[0], ATOMS[0], 0)));
+  TRY(comm_agree(b->c, route_run(b, at)));
+  device_end(b);
+  return slowest(b, b->rates.start + log_seconds() - begun, &b->rates.start);
+}
+
+static int gpu_exchange_run(struct bench *b, const double *at)
+{
+  (void)at;
+  idx counts[1024];
+  for (int r = 0; r < b->c->size; r++) counts[r] = GPU_EXCHANGED / 4 / b->c->size;
+  TRY(comm_allgather_buffer(b->c, &b->device, &b->lists, counts, sizeof(float)));
+  return device_finish(&b->device);
+}
+
+/* Measure RATE_EXCHANGE of joined GPUs. */
+static int gpu_exchange_measure(struct bench *b)
+{
+  const double at[RATE_AXES] = {1, 1, 1}, size = b->c->size;
+  double seconds;
+  TRY(comm_agree(b->c, device_begin(b, COLUMNS[0], ATOMS[0], 0)));
+  buffer_free(&b->device, &b->lists);
+  TRY(comm_agree(b->c, buffer_alloc(&b->device, &b->lists, GPU_EXCHANGED)));
+  TRY(comm_devices_open(b->c, b->c, &b->device, GPU_EXCHANGED));
+  TRY(time_take(b, gpu_exchange_run, at, &seconds));
+  comm_devices_close(b->c);
+  device_end(b);
+  return rate_add(b, RATE_EXCHANGE, at, GPU_EXCHANGED * (size - 1) / size, seconds);
+}
+
 static int all_measure(struct bench *b, const struct bench_write_options *o)
 {
   const double at[RATE_AXES] = {1, 1, 1};
   struct write_seconds writing;
+  TRY(gpu_start_measure(b));
   TRY(routes_measure(b));
   TRY(updates_measure(b));
   TRY(moves_measure(b));
@@ -721,7 +786,8 @@ static int all_measure(struct bench *b, const struct bench_write_options *o)
   TRY(bench_write_once(o, b->common, b->c, &writing));
   TRY(rate_add(b, RATE_WRITE, at, writing.bytes / b->c->size, writing.rows));
   TRY(rate_add(b, RATE_CHECK, at, writing.bytes / b->c->size, writing.end));
-  return b->c->size == 1 || b->c->size > 1024 ? OK : exchange_measure(b);
+  if (b->c->size == 1 || b->c->size > 1024) return OK;
+  return is_gpu(b) ? gpu_exchange_measure(b) : exchange_measure(b);
 }
 
 static void line_print(const struct rate_line *line)
@@ -776,11 +842,12 @@ static int bench_begin(struct bench *b, const struct bench_write_options *o)
   int length = snprintf(b->path, sizeof b->path, "%s/bench-rates.h5", o->output);
   CHECK(length < (int)sizeof b->path, ERR_USAGE, "the name '%s' is too long", o->output);
   CHECK(access(b->path, F_OK) < 0, ERR_CREATE, "'%s' is there already", b->path);
-  if (strcmp(b->common->device, "cuda")) TRY(device_check_fma());
+  if (!is_gpu(b)) TRY(device_check_fma());
   TRY(arena_alloc(&b->arena, &b->atoms, (gidx)MOST_ATOMS * MOST_COLUMNS, sizeof *b->atoms));
-  TRY(arena_alloc(&b->arena, &b->rows, (gidx)ROW_BLOCK * MOST_COLUMNS, sizeof *b->rows));
+  gidx rows = (is_gpu(b) ? GPU_ROWS : ROW_BLOCK) * (gidx)MOST_COLUMNS;
+  TRY(arena_alloc(&b->arena, &b->rows, rows, sizeof *b->rows));
   TRY(arena_alloc(&b->arena, &b->all, b->c->size, sizeof *b->all));
-  random_fill(b->rows, (gidx)ROW_BLOCK * MOST_COLUMNS, 2);
+  random_fill(b->rows, rows, 2);
   return OK;
 }
 

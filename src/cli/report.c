@@ -71,9 +71,8 @@ static int times_check(const struct plan_rates *r, const struct times *t)
 {
   for (int i = 0; i < t->count; i++)
     CHECK(isfinite(t->lines[i].seconds), ERR_INPUT,
-          "'%s' has no rate for the time of '%s': measure with as many ranks, of this version; "
-          "with --device cuda, refit and fit --update atoms and conjugate have none, on more than "
-          "64 ranks refit and --update atoms",
+          "'%s' has no rate for the time of '%s': measure with as many ranks, of this version; on "
+          "more than 64 ranks refit and fit --update atoms have none",
           r->path, t->lines[i].name);
   return OK;
 }

@@ -83,7 +83,8 @@ static void plan_lines(const struct train_job *j, const struct train_forecast *f
       1e-6 * (double)files.disk, 1e-6 * (double)files.state, 1e-6 * (double)files.dictionary);
 }
 
-/* Held-out rows are scored for each line; line 0 is that before the first step. */
+/* Held-out rows are scored for each line; line 0 is that before the first step.  A GPU's weights are
+ * copied for each line, and its thread waits for the rows of each step. */
 static void times_find(const struct train_job *j, const struct train_forecast *f,
                        const struct rates *r, struct times *t)
 {
@@ -92,7 +93,11 @@ static void times_find(const struct train_job *j, const struct train_forecast *f
   double read = (steps * batch + (double)f->held + (double)f->fitted) * j->rows.source.row_bytes;
   times_add(t, "step", steps * batch * k * p / rate_at(r, RATE_STEP, p, k, batch));
   times_add(t, "judge", lines * (double)f->held * k * p / rate_at(r, RATE_SCORES, p, k, batch));
-  times_beside(t, "read", read / rate_at(r, RATE_READ, 1, 1, 1));
+  if (t->overlap) {
+    times_add(t, "read", read / rate_at(r, RATE_READ, 1, 1, 1));
+    times_add(t, "copy", lines * 2 * sizeof(float) * k * p / rate_at(r, RATE_READ, 1, 1, 1));
+  } else
+    times_beside(t, "read", read / rate_at(r, RATE_READ, 1, 1, 1));
 }
 
 int train_plan_show(struct train_job *j, const char *rates)

@@ -34,12 +34,13 @@ static double load_seconds(const struct encode_task *t, const struct rates *r)
   return bytes * (1 + t->groups) / rate_at(r, RATE_READ, 1, 1, 1);
 }
 
-/* For the decoder cosine every atom is a row that is routed to one atom, over half of all pairs. */
+/* For the decoder cosine every atom is a row that is routed to one atom; for nonnegative codes its
+ * negative is, too. */
 static double cosine_seconds(const struct encode_task *t, const struct rates *r)
 {
   double k = (double)t->atoms->k * t->atoms->d, p = t->atoms->p;
   if (t->no_cosine || t->atoms->k > t->max_cosine) return 0;
-  return k * k * p / 2 / rate_at(r, RATE_ROUTE, p, k, 1);
+  return k * k * p * (1 + t->nonnegative) / rate_at(r, RATE_ROUTE, p, k, 1);
 }
 
 void encode_times(const struct encode_task *task, int ranks, const struct rates *r, struct times *t)

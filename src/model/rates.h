@@ -26,6 +26,8 @@ enum rate {
   RATE_CONJUGATE,   /* multiply-adds of a conjugate update; columns of a rank, atoms per row */
   RATE_MOVES,       /* multiply-adds of a sweep over classes, by sweep_work(); columns, rows of an
                      * atom on all ranks, rows of a class on a rank */
+  RATE_MOVES_ONE,   /* the same of moves in one direction, on GPUs: there the launches of a class,
+                     * whose number grows with the directions, take most of the time */
   RATE_COLOR,       /* pairs of atoms of a row, s * s / 2 for s atoms; atoms per row */
   RATE_STEP,        /* multiply-adds of scores, in whole training steps; columns, atoms, batch */
   RATE_SCORES,      /* multiply-adds of the scores alone; the same axes */
@@ -34,7 +36,7 @@ enum rate {
   RATES
 };
 
-enum { RATE_AXES = 3, RATE_LINES_MOST = 256 };
+enum { RATE_AXES = 3, RATE_LINES_MOST = 320 };
 /* Names of a rate, of its unit of work, and of its axes; the other axes are NULL. */
 struct rate_row {
   const char *name, *unit, *axes[RATE_AXES];
@@ -52,7 +54,8 @@ struct rates {
   char cpu[96], device[64];       /* the processor; the instruction set or the GPU that computed */
   char kind[8];                   /* "cpu" or "cuda" */
   idx ranks, threads;             /* threads of a rank */
-  double start; /* seconds from the start of the program until its command begins */
+  double start; /* seconds from the start of the program until its command begins, and in which
+                 * GPUs are opened */
   struct rate_line lines[RATE_LINES_MOST];
   int count;
 };
