@@ -10,10 +10,11 @@
 
 const char status_codes_text[] =
     "Exit codes: 0 done; 1 done, but `diff` or `serve --replay` found a difference,\n"
-    "or `solve --strict` or `terminal --strict` a failure; 2 usage or deck; 65 bad\n"
-    "input, or a file that `verify` refuses; 69 no such device; 70 internal error;\n"
-    "71 out of memory; 73 cannot create the output; 74 read or write error;\n"
-    "75 stopped when asked to, --resume continues; 76 a rank was lost.\n";
+    "or `solve --strict` or `terminal --strict` found a failure; 2 wrong usage or\n"
+    "deck; 65 bad input, or a file that `verify` refuses; 69 no such device;\n"
+    "70 internal error; 71 out of memory; 73 cannot create the output; 74 read or\n"
+    "write error; 75 stopped when asked to, --resume continues; 76 a rank was\n"
+    "lost.\n";
 
 static _Thread_local char message[2048];
 static _Thread_local char trace[4096];

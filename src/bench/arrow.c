@@ -26,16 +26,18 @@ const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS] = {
     {"system-rows", OPTION_LONG, AT(system_rows), "256", 1, 1 << 24, NULL, "ROWS",
      "rows of a system", .effect = OPTION_BITS},
     {"lengths", OPTION_CHOICE, AT(lengths), "fixed", 0, 0, "fixed|uniform|power", NULL,
-     "rows of each: as said, 0 to twice that, or 1 to 16 times that with as many in each octave",
+     "number of rows of each system. fixed: --system-rows; uniform: 0 to twice --system-rows; "
+     "power: 1 to 16 times --system-rows, with equally many systems in each octave",
      .effect = OPTION_BITS},
     {"systems", OPTION_LONG, AT(systems), "0", 0, 1 << 24, NULL, "COUNT",
-     "systems; 0: as --megabytes says", .effect = OPTION_BITS},
+     "number of systems; 0: as many as have --megabytes", .effect = OPTION_BITS},
     {"frame", OPTION_INT, AT(frame), "2", 1, ARROW_MAX_D, NULL, "SIZE", "size of the row blocks",
      .effect = OPTION_BITS},
     {"border", OPTION_INT, AT(border), "0", 0, ARROW_MAX_BORDER, NULL, "SIZE",
      "size of the border; 0: 4, 8, 16 and 32 in turn", .effect = OPTION_BITS},
     {"megabytes", OPTION_INT, AT(megabytes), "256", 1, 1 << 20, NULL, "MB",
-     "of systems, several times the caches", .effect = OPTION_BITS},
+     "size of all systems, which should be several times that of the caches",
+     .effect = OPTION_BITS},
 };
 
 enum { MAX_REPEATS = 1000, PETSC_SYSTEMS = 200 };

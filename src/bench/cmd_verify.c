@@ -31,13 +31,13 @@ struct verify_options {
 
 static const struct option_row codes_of[] = {
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "the rows of these codes, whose errors are what gradients are made of; default: the sums of "
-     "atoms take their place; of a folder without codes, as of `train`, rows of which its encoder "
-     "finds them",
+     "the rows of these codes; gradients are made from the errors of their reconstructions "
+     "(default: from the reconstructions themselves). For a folder without codes, such as one of "
+     "`train`: the rows from which its encoder finds codes",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "the atoms of these codes, where the folder has none, as of `encode`", .effect = OPTION_BITS,
-     .flags = OPTION_INPUT},
+     "the atoms of these codes, if the folder has none, such as one of `encode`",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_table tables[] = {
@@ -52,13 +52,13 @@ static const struct option_set verify_set = {
     .doc =
         "Compare the sparse side of training with dense products, bit for bit."
         "\v"
-        "The decoder side of `train` multiplies by few codes a row, in the order in which a dense "
-        "product takes all atoms; so its bits are those of dense matrices with zeros (only a 0 may "
-        "have another sign).  Sums of atoms, slopes of codes and gradients of atoms are computed "
-        "both ways: of the first rows of a folder with supports.h5 and dictionary.h5, of a folder "
-        "of `encode` with --dictionary, of the codes that the encoder of a folder of `train` or "
-        "`import` finds of --rows, or of shapes that are built in.  Exit code 1: a number differs, "
-        "and the first is shown.\n\n"
+        "The decoder side of `train` multiplies by the few codes of each row, in the order in "
+        "which a dense product takes all atoms.  So its bits are those of dense matrices with "
+        "zeros; only a 0 may have another sign.  Sums of atoms, slopes of codes and gradients of "
+        "atoms are computed both ways.  They are those of the first rows of a folder with "
+        "supports.h5 and dictionary.h5, of a folder of `encode` with --dictionary, of the codes "
+        "that the encoder in a folder of `train` or `import` finds in --rows, or of built-in "
+        "shapes.  Exit code 1: a number differs, and the first one is shown.\n\n"
         "  sagitta-bench verify\n"
         "  sagitta-bench verify run/ --rows acts.h5 --device cuda\n"
         "  sagitta-bench verify sae/ --rows acts.h5",

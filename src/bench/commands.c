@@ -35,14 +35,14 @@ struct bench_options {
 
 static const struct option_row common_rows[] = {
     {"repeats", OPTION_INT, AT(common.repeats), "5", 1, 1000, NULL, "COUNT",
-     "runs to take the median of", .effect = OPTION_RUN},
+     "number of runs, of which the median is taken", .effect = OPTION_RUN},
     {"threads", OPTION_INT, AT(common.threads), "1", 1, 4096, NULL, "COUNT", "threads",
      .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     CPU_VARIANT_OPTION(AT(common.cpu_variant), "instruction set"),
     {"device", OPTION_CHOICE, AT(common.device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes",
      .effect = OPTION_RUN},
     {"kernels", OPTION_TEXT, AT(common.kernels), NULL, 0, 0, NULL, "FOLDER",
-     "take GPU kernels from here instead of those built in", .effect = OPTION_RUN,
+     "load GPU kernels from this folder instead of the built-in ones", .effect = OPTION_RUN,
      .flags = OPTION_INPUT},
 };
 
@@ -107,7 +107,7 @@ static const struct option_table write_tables[] = {
 
 static const struct option_row rates_rows[] = {
     {"repeats", OPTION_INT, AT(common.repeats), "2", 1, 64, NULL, "COUNT",
-     "runs to take the median of", .effect = OPTION_RUN},
+     "number of runs, of which the median is taken", .effect = OPTION_RUN},
     THREADS_OPTION(AT(common.threads)),
     CPU_VARIANT_OPTION(AT(common.cpu_variant), "instruction set"),
     {"device", OPTION_CHOICE, AT(common.device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes",
@@ -172,12 +172,13 @@ static const struct option_set route_set = {
     .doc =
         "Measure routing and codes beside their limit and their peer."
         "\v"
-        "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
-        "of multiplies and adds on registers: an exact score cannot be faster.  `sgemm` is the "
-        "dense product of the same shape by OpenBLAS, where that is installed.  `worst order` "
-        "has equal rows and atoms that ascend by score, so that every atom enters the list.  "
-        "`certified` is the same by way of the filter.  `codes` solves the codes of the routed "
-        "rows.  On a GPU rows and atoms are there already, and `peak` is what the clock allows.\n\n"
+        "GMAC/s counts one multiply and one add for every row, atom and column.  `peak` is a loop "
+        "of multiplies and adds on registers: exact scores cannot be faster.  `sgemm` is the "
+        "dense product of the same shape by OpenBLAS, if that is installed.  `worst order` has "
+        "equal rows, and atoms that ascend by score, so that every atom enters the list.  "
+        "`certified` routes the same rows with the filter.  `codes` solves the codes of the "
+        "routed rows.  On a GPU, rows and atoms are in its memory already, and `peak` is what the "
+        "clock allows.\n\n"
         "  sagitta-bench route --columns 384 --atoms 32768 --top-s 32\n"
         "  sagitta-bench route --device cuda --n-rows 16384 --columns 768",
     .tables = route_tables,
@@ -193,16 +194,17 @@ static const struct option_set solve_set = {
     .doc =
         "Measure the solving of arrow systems beside memory and two peers."
         "\v"
-        "Every number of rows and steps counts once, in GB/s; `memory` is a loop that only reads "
-        "and writes them, LAPACKE a loop of dpotrf, dtrsm and dsyrk, and PETSc, where that is "
-        "installed, its Cholesky of each bordered system, in Mrows/s.  On a GPU the systems are "
-        "there already, and are compared with copies inside its memory; `with copies` they come "
-        "from page-locked memory of the host, as in `sagitta solve`, and steps go back.  Ranks of "
-        "mpirun share them out, a GPU each; all take as long as the slowest.\n\n"
+        "GB/s counts every number of the systems and of the steps once.  `memory` is a loop that "
+        "only reads and writes these numbers; LAPACKE is a loop of dpotrf, dtrsm and dsyrk; "
+        "PETSc, if it is installed, is its Cholesky of each bordered system, in Mrows/s.  On a "
+        "GPU the systems are in its memory already, and are compared with copies inside its "
+        "memory; `with copies` the systems come from page-locked memory of the host, as in "
+        "`sagitta solve`, and the steps are copied back.  Ranks of mpirun divide the systems, and "
+        "each has a GPU; the time is that of the slowest rank.\n\n"
         "  sagitta-bench solve --frame 2\n"
         "  sagitta-bench solve --device cuda --systems 4096\n"
-        "  mpirun -n 2 sagitta-bench solve --device cuda --systems 200000 --system-rows 64 "
-        "--border 8",
+        "  mpirun -n 2 sagitta-bench solve --device cuda --systems 200000 \\\n"
+        "      --system-rows 64 --border 8",
     .tables = solve_tables,
     .count = LENGTH(solve_tables),
 };
@@ -213,14 +215,13 @@ const struct command bench_solve_command = {
 
 static const struct option_set terminal_set = {
     .command = "sagitta-bench terminal",
-    .doc =
-        "Measure the dense work of the terminal pass beside its peer."
-        "\v"
-        "One matrix is factored, the factor inverted, and the inverses are multiplied: n^3 / 6 "
-        "multiply-adds each.  A CPU's peer is OpenBLAS's dpotrf on the same matrix; a GPU has the "
-        "matrix in its memory already.\n\n"
-        "  sagitta-bench terminal --schur 4096\n"
-        "  sagitta-bench terminal --schur 16384 --device cuda",
+    .doc = "Measure the dense work of the terminal pass beside its peer."
+           "\v"
+           "One matrix is factored, its factor is inverted, and the inverse is multiplied with its "
+           "transpose: n^3 / 6 multiply-adds each.  The peer of a CPU is dpotrf of OpenBLAS on the "
+           "same matrix; a GPU has the matrix in its memory already.\n\n"
+           "  sagitta-bench terminal --schur 4096\n"
+           "  sagitta-bench terminal --schur 16384 --device cuda",
     .tables = terminal_tables,
     .count = LENGTH(terminal_tables),
 };
@@ -234,14 +235,12 @@ const struct command bench_terminal_command = {
 
 static const struct option_set update_set = {
     .command = "sagitta-bench update",
-    .doc =
-        "Measure the joint update of fit, without routing and codes."
-        "\v"
-        "The normal equations of the rows are added up, whose supports are drawn by a power law, "
-        "with one atom in half of the rows; then come four passes of the descent.  Rates are of "
-        "fused "
-        "multiply-adds.\n\n"
-        "  sagitta-bench update --n-rows 24576 --atoms 4096 --columns 384 --top-s 32",
+    .doc = "Measure the joint update of fit, without routing and codes."
+           "\v"
+           "The normal equations of the rows are added up; then come four passes of the descent.  "
+           "The supports of the rows are drawn by a power law, with one atom in half of the rows.  "
+           "Rates count fused multiply-adds.\n\n"
+           "  sagitta-bench update --n-rows 24576 --atoms 4096 --columns 384 --top-s 32",
     .tables = update_tables,
     .count = LENGTH(update_tables),
 };
@@ -253,13 +252,11 @@ static const struct option_set dense_set = {
     .command = "sagitta-bench dense",
     .doc = "Measure products of dense matrices whose sums have an order."
            "\v"
-           "The product of --n-rows rows with a matrix of --columns inputs and --atoms outputs, "
-           "the way "
-           "back, and the gradient.  `peak` is what the fused multiply-adds of the device allow, "
-           "or its "
-           "matrix unit with --precision, whose matrices are f32 in memory and narrowed on the way "
-           "unless "
-           "they are --stored.\n\n"
+           "Three products are measured: of --n-rows rows with a matrix of --columns inputs and "
+           "--atoms outputs, of the outputs with its transpose, and the gradient of the matrix.  "
+           "`peak` is what the fused multiply-adds of the device allow, or with --precision its "
+           "matrix unit.  Without --stored matrices are f32 in memory, and are narrowed when they "
+           "are read.\n\n"
            "  sagitta-bench dense --n-rows 16384 --columns 768 --atoms 32768 --device cuda",
     .tables = dense_tables,
     .count = LENGTH(dense_tables),
@@ -270,11 +267,11 @@ const struct command bench_dense_command = {"dense",    "products of dense matri
 
 static const struct option_set train_set = {
     .command = "sagitta-bench train",
-    .doc =
-        "Measure steps of `sagitta train` on one batch of rows."
-        "\v"
-        "A batch is --n-rows rows, on all ranks of mpirun.\n\n"
-        "  sagitta-bench train --n-rows 8192 --columns 768 --atoms 32768 --top-s 32 --device cuda",
+    .doc = "Measure steps of `sagitta train` on one batch of rows."
+           "\v"
+           "A batch has --n-rows rows, divided among the ranks of mpirun.\n\n"
+           "  sagitta-bench train --n-rows 8192 --columns 768 --atoms 32768 \\\n"
+           "      --top-s 32 --device cuda",
     .tables = train_tables,
     .count = LENGTH(train_tables),
 };
@@ -287,13 +284,14 @@ static const struct option_set harvest_set = {
     .doc =
         "Measure causal attention of random streams."
         "\v"
-        "Queries, keys and values are there already; a multiply-add counts as two operations, and "
-        "each number is moved once.  `peak` is what fused multiply-adds alone take, `copy`, on a "
-        "GPU, "
-        "a copy of as many bytes inside its memory; `paged` has blocks in a random order.\n\n"
-        "  sagitta-bench harvest --device cuda --heads 12 --positions 4096 --head-columns 64\n"
-        "  sagitta-bench harvest --device cuda --streams 32 --queries 1 --heads 32 --kv-heads 8 "
-        "--head-columns 128 --cells f16",
+        "Queries, keys and values are in memory already.  A multiply-add counts as two "
+        "operations, and each number as moved once.  `peak` is the time of the fused "
+        "multiply-adds alone; `copy` is a copy of the same number of bytes inside the memory of a "
+        "GPU; `paged` has blocks in a random order.\n\n"
+        "  sagitta-bench harvest --device cuda --heads 12 --positions 4096 \\\n"
+        "      --head-columns 64\n"
+        "  sagitta-bench harvest --device cuda --streams 32 --queries 1 --heads 32 \\\n"
+        "      --kv-heads 8 --head-columns 128 --cells f16",
     .tables = harvest_tables,
     .count = LENGTH(harvest_tables),
 };
@@ -309,10 +307,10 @@ static const struct option_set mixer_set = {
     .doc =
         "Measure a call of a gated delta net for random streams."
         "\v"
-        "`call` has convolution, norms and states, and `states` the last alone, each read and "
-        "written once; `copy`, on a GPU, is a copy of as many bytes inside its memory, `peak` what "
-        "four instructions for each number of a state and token take.  A CPU runs the plain "
-        "loops.\n\n"
+        "`call` computes the convolution, the norms and the states; `states` computes only the "
+        "states, each read and written once.  `copy` is a copy of the same number of bytes inside "
+        "the memory of a GPU; `peak` is the time of four instructions for each number of a state "
+        "and each token.  A CPU runs the plain loops.\n\n"
         "  sagitta-bench mixer --device cuda --streams 128\n"
         "  sagitta-bench mixer --device cuda --streams 1 --tokens 4096",
     .tables = mixer_tables,
@@ -326,16 +324,18 @@ const struct command bench_mixer_command = {
 static const struct option_set serve_set = {
     .command = "sagitta-bench serve",
     .doc =
-        "Measure what live requests of `sagitta serve` wait, and what a backlog gets beside them."
+        "Measure how long live requests of `sagitta serve` wait, and how many rows of a backlog "
+        "are encoded beside them."
         "\v"
-        "A server of this process answers --streams clients, whose requests of one row are due at "
-        "random times that do not wait for replies; ms count from when a request was due.  "
-        "`alone` is without a backlog; `off`, `static` and `dynamic` have rows of a backlog that "
-        "never ends beside them, by these policies; `unwatched` has the backlog alone, and "
-        "`encode` is `sagitta encode` of the same rows from memory.  A step has --n-rows at most.  "
-        "`status ms` is the longest that a question for the status took.  --repeats has no "
-        "meaning.\n\n"
-        "  sagitta-bench serve --n-rows 1024 --atoms 1024 --columns 64 --streams 4 --seconds 2\n"
+        "A server in this process answers --streams clients.  Their requests of one row are due "
+        "at random times, which do not depend on replies; ms count from the time when a request "
+        "was due.  `alone` is without a backlog.  `off`, `static` and `dynamic` also have a "
+        "backlog that never ends, with these policies.  `unwatched` has only the backlog, and "
+        "`encode` is `sagitta encode` of the same rows from memory.  A step has at most --n-rows "
+        "rows.  `status ms` is the longest time that a request for the status took.  --repeats "
+        "has no effect.\n\n"
+        "  sagitta-bench serve --n-rows 1024 --atoms 1024 --columns 64 \\\n"
+        "      --streams 4 --seconds 2\n"
         "  sagitta-bench serve --device cuda --n-rows 16384 --threads 8",
     .tables = serve_tables,
     .count = LENGTH(serve_tables),
@@ -350,10 +350,11 @@ static const struct option_set write_set = {
     .doc =
         "Measure how all ranks write a result, beside a plain writer."
         "\v"
-        "`result` is supports.h5 of --n-rows rows as `sagitta encode` writes it, with hashes, read "
-        "again, checked, recorded where ranks are several, and published; `plain` writes as many "
-        "bytes at the same places and syncs them, and `hash` is SHA-256 of as many, a core for "
-        "each rank.  All have the same ranks and take turns; to remove files is not timed.\n\n"
+        "`result` writes supports.h5 of --n-rows rows as `sagitta encode` does: with hashes, read "
+        "again and checked, recorded in a journal if there are several ranks, and published.  "
+        "`plain` writes the same number of bytes at the same offsets, and syncs them.  `hash` is "
+        "SHA-256 of the same number of bytes, on one core per rank.  All run on the same ranks, "
+        "in turn; the removal of files is not timed.\n\n"
         "  mpirun -n 2 sagitta-bench write --n-rows 524288 --output /scratch",
     .tables = write_tables,
     .count = LENGTH(write_tables),
@@ -368,10 +369,10 @@ static const struct option_set rates_set = {
     .doc =
         "Measure the rates from which `--dry-run --rates FILE` forecasts how long a job takes."
         "\v"
-        "FILE is what --json prints.  All ranks of mpirun do the same at once, with the threads "
-        "that a job would have; a forecast is for as many ranks and threads on the same machine.  "
-        "Rows and atoms are random.  Files of --output are read from the cache of the system, and "
-        "removed.\n\n"
+        "FILE is what --json prints.  All ranks of mpirun measure at the same time, with the "
+        "threads that a job would have; a forecast is for the same machine, and the same numbers "
+        "of ranks and threads.  Rows and atoms are random.  Files of --output are read from the "
+        "cache of the system, and removed.\n\n"
         "  mpirun -n 2 sagitta-bench rates --output /scratch --json > rates.json\n"
         "  mpirun -n 2 sagitta encode encode.in --dry-run --rates rates.json",
     .tables = rates_tables,

@@ -24,19 +24,20 @@ const struct option_row bench_harvest_rows[BENCH_HARVEST_ROWS] = {
     {"heads", OPTION_INT, AT(heads), "12", 1, 1024, NULL, "COUNT", "heads of queries",
      .effect = OPTION_BITS},
     {"kv-heads", OPTION_INT, AT(kv_heads), "0", 0, 1024, NULL, "COUNT",
-     "heads of keys and values; 0: as many as of queries", .effect = OPTION_BITS},
+     "number of heads of keys and values; 0: --heads", .effect = OPTION_BITS},
     {"head-columns", OPTION_INT, AT(head_columns), "64", 1, ATTEND_COLUMNS, NULL, "COUNT",
      "columns of a head", .effect = OPTION_BITS},
     {"positions", OPTION_INT, AT(positions), "4096", 1, 1 << 20, NULL, "COUNT",
      "positions of a stream", .effect = OPTION_BITS},
     {"queries", OPTION_INT, AT(queries), "0", 0, 1 << 20, NULL, "COUNT",
-     "queries of a stream, the last of its positions; 0: all", .effect = OPTION_BITS},
+     "number of queries of a stream, at its last positions; 0: one at each position",
+     .effect = OPTION_BITS},
     {"streams", OPTION_INT, AT(streams), "1", 1, 4096, NULL, "COUNT", "sequences",
      .effect = OPTION_BITS},
     {"cells", OPTION_CHOICE, AT(cells), "f32", 0, 0, "f32|f16|bf16", NULL,
      "type of keys and values", .effect = OPTION_BITS},
     {"page", OPTION_INT, AT(page), "16", 1, 1 << 16, NULL, "POSITIONS",
-     "positions of a block of the pool that a GPU reads", .effect = OPTION_BITS},
+     "number of positions in a block of the pool that a GPU reads", .effect = OPTION_BITS},
 };
 
 enum harvest_case { CASE_PEAK, CASE_COPY, CASE_PLAIN, CASE_PAGED, CASES };

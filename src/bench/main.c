@@ -12,10 +12,9 @@ static const struct command *const commands[] = {
 
 static const struct program_table program = {
     .name = "sagitta-bench",
-    .usage =
-        "Usage: sagitta-bench COMMAND [--OPTIONS]\n\n"
-        "Measure the parts of Sagitta's jobs by themselves, beside a limit of the machine or a\n"
-        "peer.  Nothing is written but to standard output.\n",
+    .usage = "Usage: sagitta-bench COMMAND [--OPTIONS]\n\n"
+             "Measure each part of Sagitta's jobs alone, and compare it with a limit of the\n"
+             "machine or with a peer.  The figures are printed to standard output.\n",
     .examples = "  For example:\n\n"
                 "  sagitta-bench route --columns 384 --atoms 32768 --top-s 32\n"
                 "  sagitta-bench solve --device cuda --systems 4096\n"

@@ -29,23 +29,23 @@ const struct option_row bench_shape_rows[BENCH_SHAPE_ROWS] = {
      .effect = OPTION_BITS},
     {"columns", OPTION_INT, AT(columns), "768", 1, 1 << 16, NULL, "COLUMNS", "columns",
      .effect = OPTION_BITS},
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "atoms a row",
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "atoms per row",
      .effect = OPTION_BITS},
 };
 const struct option_row bench_route_rows[BENCH_ROUTE_ROWS] = {
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "route these rows too, over atoms made from them; gives the columns", .effect = OPTION_BITS,
-     .flags = OPTION_INPUT},
+     "also route these rows, over atoms made from them; --columns then follows from the file",
+     .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"filter", OPTION_CHOICE, AT(filter), "auto", 0, 0, "auto|on|off", NULL,
-     "route by way of the certified filter too", .effect = OPTION_RUN},
+     "also route with the certified filter", .effect = OPTION_RUN},
 };
 const struct option_row bench_product_rows[BENCH_PRODUCT_ROWS] = {
     {"precision", OPTION_CHOICE, AT(precision), "f32", 0, 0, "f32|bf16|f16|tf32", NULL,
-     "of the products, of training those that give scores: but for f32 by the matrix unit of a GPU",
+     "precision of the products (in training, of those that give scores); all precisions but f32 "
+     "need the matrix unit of a GPU",
      .effect = OPTION_BITS},
     {"stored", OPTION_FLAG, AT(stored), "no", 0, 1, NULL, NULL,
-     "matrices are stored in that precision, bf16 or f16; gradients are f32",
-     .effect = OPTION_BITS},
+     "store the matrices in --precision, bf16 or f16; gradients are f32", .effect = OPTION_BITS},
 };
 
 struct device_options bench_device(const struct bench_common *common, idx p, int local_rank)

@@ -23,18 +23,19 @@
 
 const struct option_row bench_serve_rows[BENCH_SERVE_ROWS] = {
     {"streams", OPTION_INT, AT(streams), "64", 1, 1000, NULL, "COUNT",
-     "clients, which send one row a request", .effect = OPTION_BITS},
+     "number of clients; each request has one row", .effect = OPTION_BITS},
     {"rate", OPTION_REAL, AT(rate), "50", 0.01, 1e6, NULL, "ROWS",
-     "rows a second of each, at times of a Poisson process", .effect = OPTION_BITS},
+     "rows per second of each client, at the times of a Poisson process", .effect = OPTION_BITS},
     {"seconds", OPTION_REAL, AT(seconds), "5", 0.1, 1e6, NULL, "SECONDS",
      "how long each case is measured", .effect = OPTION_RUN},
     {"target-ms", OPTION_REAL, AT(target_ms), "1.5", 0.001, 1e6, NULL, "MS",
      "how long a step of the dynamic policy should take", .effect = OPTION_RUN},
     {"quantum", OPTION_INT, AT(quantum), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows of the backlog in such a step at least; 0: 512, or --n-rows if that is less",
+     "smallest number of backlog rows in a step of the dynamic policy; 0: 512, or --n-rows if "
+     "that is less",
      .effect = OPTION_RUN},
     {"budget", OPTION_INT, AT(budget), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows of the backlog in a step of the static policy; 0: as quantum", .effect = OPTION_RUN},
+     "number of backlog rows in a step of the static policy; 0: --quantum", .effect = OPTION_RUN},
 };
 
 enum { POOL = 4096 }; /* number of different rows */

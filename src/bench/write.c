@@ -32,7 +32,7 @@ enum { MAX_REPEATS = 1000 };
 
 const struct option_row bench_write_rows[BENCH_WRITE_ROWS] = {
     {"output", OPTION_TEXT, AT(output), NULL, 0, 0, NULL, "FOLDER",
-     "folder that is there, in which files are written, and removed", .effect = OPTION_RUN,
+     "existing folder, in which files are written and then removed", .effect = OPTION_RUN,
      .flags = OPTION_OUTPUT},
 };
 

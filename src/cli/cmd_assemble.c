@@ -32,7 +32,8 @@ struct assemble_options {
 
 static const struct option_row assemble_rows[] = {
     {"directions", OPTION_INT, AT(directions), "4", 0, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions in which a frame may move: the border has so many times the frame's vectors",
+     "number of directions in which a frame may move; the size of the border is this number times "
+     "the number of vectors of the frame",
      .effect = OPTION_BITS},
     SHARE_OPTION(AT(share)),
     RESUME_OPTION(AT(resume)),
@@ -44,7 +45,7 @@ static const struct option_table tables[] = {
     {"Input", fit_name_rows, FIT_NAME_ROWS, AT(names)},
     {"Systems", assemble_rows, LENGTH(assemble_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed; the result has the same bits", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
+    {"Speed; no bit of the result changes", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -52,14 +53,19 @@ static const struct option_set assemble_set = {
     .command = "sagitta assemble",
     .arguments = "[DECK]",
     .doc =
-        "Assemble the K = 1 arrow system of every atom from the residuals of its rows."
+        "Assemble the arrow system of every atom from the residuals of its rows."
         "\v"
-        "The result is systems.h5, classes in order and atoms ascending in them; `sagitta "
-        "solve` solves it.\n\n"
-        "  mpirun -n 4 sagitta assemble --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-        "      --supports run/supports.h5 --classes run/classes.h5 --output run/\n\n" STOP_SIGNALS
-        ", use --max-seconds, or create a file STOP beside the result.  It ends with exit code 75 "
-        "behind a batch; its result has the first systems, and --resume does the others.",
+        "An arrow matrix has a diagonal block for each row of the atom, and a border for the "
+        "directions in which the atom may move.  The result is systems.h5, in the order of the "
+        "classes, and in a class in the order of the atoms; `sagitta solve` solves these "
+        "systems.\n\n"
+        "  mpirun -n 4 sagitta assemble --rows acts.h5 \\\n"
+        "      --dictionary dict/dictionary.h5 --supports run/supports.h5 \\\n"
+        "      --classes run/classes.h5 --output run/\n\n"
+        "--max-seconds stops a job after a given time.  To stop a running job, create a file STOP "
+        "beside the result, " STOP_SIGNALS
+        "A stopped job ends with exit code 75 after the current batch.  Its result has the first "
+        "systems, and --resume computes the others.",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

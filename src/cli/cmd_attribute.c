@@ -38,12 +38,12 @@ static const struct option_row input_rows[] = {
      "the capture whose rows were encoded: queries, keys and values of attention",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"normalize", OPTION_FLAG, AT(normalize), "no", 0, 1, NULL, NULL,
-     "scale the atoms to unit norm first, where encode did", .effect = OPTION_BITS},
+     "first scale the atoms to unit norm, as `encode --normalize` did", .effect = OPTION_BITS},
 };
 
 static const struct option_row list_rows[] = {
     {"top", OPTION_INT, AT(top), "10", 1, MAX_TOP_ROWS, NULL, "COUNT",
-     "contributions of each row and atom that are kept", .effect = OPTION_BITS},
+     "number of contributions to keep for each row and atom", .effect = OPTION_BITS},
 };
 
 static const struct option_row speed_rows[] = {
@@ -58,7 +58,7 @@ static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Lists", list_rows, LENGTH(list_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed; the result has the same bits", speed_rows, LENGTH(speed_rows), 0},
+    {"Speed; no bit of the result changes", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -69,19 +69,19 @@ static const struct option_set attribute_set = {
         "Say where the score of each routed atom comes from: the positions and heads of attention "
         "that contribute most to it."
         "\v"
-        "A row is the result of a query, all heads side by side.  Its score on an atom is a sum: "
-        "each head at each position that the query sees contributes its weight times the inner "
-        "product of its value and the atom's columns of that head.  For every row and atom of the "
-        "supports the contributions of the largest size are written, and the sum of all of "
-        "them.\n\n"
-        "What is explained is the score of the row as it is.  The score that routed an atom in the "
-        "first round is that of the row less the mean: the sum, less the inner product of mean and "
-        "atom, which is written too.  In later rounds atoms were chosen for what those before them "
-        "left, and their sum still explains the row's own score.  Every sum is compared, with the "
-        "routed score where it is of the first round, else with the row itself.\n\n"
-        "A GPU takes heads of up to 256 columns, and holds the atoms, and all keys and values of "
-        "the "
-        "capture, or pieces of them where it has no room for all.\n\n"
+        "A row is the result of a query, all heads side by side.  Its score with an atom is a "
+        "sum: each head, at each position that the query sees, contributes its attention weight "
+        "times the inner product of the value there with the atom's columns of that head.  For "
+        "every row and every atom of its support, the contributions with the largest absolute "
+        "values are written, and the sum of all contributions.\n\n"
+        "The contributions explain the score of the row without centring.  The score by which the "
+        "first round chose an atom is that of the row less the mean: the sum of contributions, "
+        "less the inner product of mean and atom, which is written too.  Later rounds chose atoms "
+        "by their scores with the residual; their sums still explain the score of the row "
+        "itself.  As a check, each sum is compared with the routed score for an atom of the first "
+        "round, and otherwise with the score of the row itself.\n\n"
+        "A GPU takes heads of up to 256 columns.  It holds the atoms, and all keys and values of "
+        "the capture, or some of the keys and values at a time if it has no room for all.\n\n"
         "  mpirun -n 4 sagitta attribute --supports run/ --dictionary run/ \\\n"
         "      --capture capture.h5 --top 10 --output run/",
     .tables = tables,

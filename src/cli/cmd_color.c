@@ -36,7 +36,7 @@ static const struct option_row speed_rows[] = {
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed; the result has the same bits", speed_rows, LENGTH(speed_rows), 0},
+    {"Speed; no bit of the result changes", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -46,8 +46,9 @@ static const struct option_set color_set = {
     .doc = "Sort the atoms into classes: no row has two atoms of a class, so the atoms of a class "
            "can be refitted side by side."
            "\v"
-           "Atoms go by falling support size, each into the first class that no atom of its rows "
-           "is in.  Atoms in no row are dead and get no class.  The result is classes.h5.\n\n"
+           "Atoms are sorted by the number of their rows, the largest first.  Each gets the first "
+           "class in which no atom shares a row with it.  Atoms in no row are dead and get no "
+           "class.  The result is classes.h5.\n\n"
            "  mpirun -n 2 sagitta color --supports run/supports.h5 --output run/",
     .tables = tables,
     .count = LENGTH(tables),

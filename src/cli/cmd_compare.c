@@ -54,23 +54,23 @@ static const struct option_row speed_rows[] = {
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Result, where --output is given", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed; the result has the same bits", speed_rows, LENGTH(speed_rows), 0},
+    {"Speed; no bit of the result changes", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set compare_set = {
     .command = "sagitta compare",
     .arguments = "[DECK | A B]",
-    .doc = "Match two dictionaries: for every atom of each the nearest atom of the other."
+    .doc = "Match two dictionaries: find for every atom of each the nearest atom of the other."
            "\v"
-           "First each atom is matched with the nearest atom of the other dictionary: printed "
-           "are the mean of these cosines in both directions, how many are above --above, and "
-           "the atoms that have none above it, the smallest cosine first.  If both dictionaries "
-           "are for nonnegative codes the cosine has its sign, otherwise its absolute value "
-           "counts.  Then atoms are paired one to one, so that the sum of cosines is the "
-           "largest: printed are the mean of these cosines (PW-MCC), the shares above 0.7 and "
-           "0.9, and, if supports.h5 is beside A, the means for the quarters of A's atoms that "
-           "rows have most and least often.  With --output all of it is in comparison.h5.\n\n"
+           "First each atom is matched with the nearest atom of the other dictionary.  Printed "
+           "are the mean of these cosines in both directions, how many are above --above, and the "
+           "atoms whose cosine is not, the smallest cosine first.  If both dictionaries are for "
+           "nonnegative codes, cosines keep their signs; otherwise their absolute values count.  "
+           "Then atoms are paired one to one, with the largest possible sum of cosines.  Printed "
+           "are the mean of these cosines (PW-MCC), the shares above 0.7 and 0.9, and, if "
+           "supports.h5 is beside A, the means for the quarters of A's atoms that rows have most "
+           "and least often.  With --output all of it is in comparison.h5.\n\n"
            "A single argument that ends in .in is a deck.\n\n"
            "  sagitta compare one/ other/\n"
            "  mpirun -n 2 sagitta compare one/dictionary.h5 other.npy --output compared/",

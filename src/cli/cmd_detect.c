@@ -33,8 +33,8 @@ static const struct option_row input_rows[] = {
      "dictionary of atoms (K, P) (default path: /atoms)", .effect = OPTION_BITS,
      .flags = OPTION_INPUT},
     {"codes", OPTION_TEXT, AT(codes), NULL, 0, 0, NULL, "FILE[:/GROUP]",
-     "codes of these rows with this dictionary, as a CSR matrix (default group: /supports): an "
-     "atom's threshold is where its detector agrees best with them",
+     "codes of these rows with this dictionary, as a CSR matrix (default group: /supports): a "
+     "detector gets the threshold with which it agrees best with these codes",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
@@ -45,7 +45,7 @@ static const struct option_row speed_rows[] = {
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed; the result has the same bits", speed_rows, LENGTH(speed_rows), 0},
+    {"Speed; no bit of the result changes", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -54,20 +54,22 @@ static const struct option_set detect_set = {
     .arguments = "[DECK]",
     .doc = "Give each atom of a dictionary a detector: one linear score of a row, and a threshold."
            "\v"
-           "An atom says how a row is composed; whether the atom's feature is there is told better "
-           "by a linear score that is corrected for what rows have in common: the atom multiplied "
-           "by the inverse square root of the rows' covariance.  Scores have variance 1, so that a "
-           "threshold is in standard deviations.\n\n"
-           "Small codes are there to describe; an atom fires where its code is above its "
-           "/threshold, which parts the large codes from the small ones.  The detector's own "
-           "threshold is the one with which \"the detector fires\" agrees best, by F1, with that.  "
-           "`sagitta inspect --atom` and scripts/report say how often it does.\n\n"
-           "The result is a dictionary.h5 with the same atoms, whose encoder the detectors are: "
-           "`sagitta encode --encoder` gives the scores above the thresholds, without solving "
-           "anything, `sagitta export` writes a JumpReLU autoencoder, `sagitta evaluate --labels "
-           "--encoder` says how well the scores tell labels.\n\n"
+           "An atom says what a row is composed of.  Whether the atom's feature is present is "
+           "predicted better by a linear score that is corrected for what rows have in common: "
+           "its vector is the atom multiplied by the inverse square root of the covariance of the "
+           "rows.  Scores have variance 1, so that a threshold is in standard deviations.\n\n"
+           "Small codes only help to describe a row.  An atom fires where its code is above its "
+           "/threshold, which separates its large codes from its small ones.  The threshold of "
+           "its detector is chosen so that the detector fires, as nearly as possible by F1, in "
+           "the rows where the atom fires.  `sagitta inspect --atom` and scripts/report say in "
+           "how many rows the atom fires.\n\n"
+           "The result is a dictionary.h5 with the same atoms, and with the detectors as its "
+           "encoder.  `sagitta encode --encoder` then gives the scores above the thresholds, and "
+           "solves no codes; `sagitta export` writes a JumpReLU autoencoder; `sagitta evaluate "
+           "--labels --encoder` says how well the scores predict labels.\n\n"
            "  sagitta fit --rows acts.h5 --atoms 4096 --top-s 4 --output fit/\n"
-           "  sagitta detect --rows acts.h5 --dictionary fit/ --codes fit/ --output detectors/\n"
+           "  sagitta detect --rows acts.h5 --dictionary fit/ --codes fit/ \\\n"
+           "      --output detectors/\n"
            "  sagitta encode --rows more.h5 --encoder detectors/ --output fires/",
     .tables = tables,
     .count = LENGTH(tables),

@@ -52,8 +52,8 @@ static const struct option_row input_rows[] = {
     CAPTURE_OPTION(AT(capture)),
     {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
      "encode only rows FIRST to END - 1, or to the last row if END is left out. FIRST and END are "
-     "multiples of 4096; END may also be the number of rows. The result is a part, and `sagitta "
-     "merge` joins all parts; for a range FIRST:END after the last row nothing is done",
+     "multiples of 4096; END may also be the number of rows. The result is a part; `sagitta "
+     "merge` joins the parts. If FIRST is after the last row, nothing is done",
      .effect = OPTION_BITS},
     {"join", OPTION_FLAG, AT(join), "no", 0, 1, NULL, NULL,
      "with --row-range: write the range into a file in the folder --output. Other jobs write "
@@ -73,24 +73,24 @@ static const struct option_row route_rows[] = {
     TOP_S_OPTION(AT(top_s)),
     {"rounds", OPTION_INT, AT(rounds), NULL, 1, MAX_TOP_S, NULL, "COUNT",
      "rounds in which the atoms of a row are chosen: the first takes the largest scores, each "
-     "later one the largest scores with what the codes so far do not explain. More rounds explain "
-     "more and take longer; with as many as --top-s it is orthogonal matching pursuit (default: "
-     "the number that the dictionary was fitted with; 1 if it has none)",
+     "later one the largest scores of the residual, the part of the row that the codes so far do "
+     "not explain. More rounds explain more and take longer; with --top-s rounds it is orthogonal "
+     "matching pursuit (default: the number that the dictionary was fitted with; 1 if it has none)",
      .effect = OPTION_BITS},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative|own", NULL,
-     "may codes be negative? nonnegative: no, and atoms are chosen by their largest positive "
-     "scores; auto: as the dictionary says, signed if it says nothing. With --encoder, own: the "
-     "codes of the encoder; signed or nonnegative: codes are solved on its supports; auto: own, "
-     "but solved if the encoder comes from `refit --encoder` or `refit --keep-supports`. Results "
-     "of "
-     "`fit --find features` have solved codes, and take only auto",
+     "may codes be negative? nonnegative: no, and the atoms of a row are those with its largest "
+     "positive scores; auto: as the dictionary says, signed if it says nothing. With --encoder, "
+     "own: the codes of the encoder; signed or nonnegative: codes are solved on the encoder's "
+     "supports; auto: own, but solved if the encoder comes from `refit --encoder` or `refit "
+     "--keep-supports`. Results of `fit --find features` have solved codes, and take only auto",
      .effect = OPTION_BITS},
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     RESUME_OPTION(AT(resume)),
     MAX_SECONDS_OPTION(AT(max_seconds), "a block"),
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
      "save the finished blocks every SECONDS, less often if a save takes more than a tenth of "
-     "that; a killed job loses what came after the last save; 0: only when the job is stopped",
+     "SECONDS; a killed job loses what came after the last save; 0: save only when the job is "
+     "stopped",
      .effect = OPTION_RUN},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk that the whole job needs and how the work is split, then end; "
@@ -107,14 +107,13 @@ static const struct option_row codes_rows[] = {
      "the codes of these atoms are solved instead",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
-     "choose among the scores of all rows together, and keep the largest, so that a row has "
-     "ATOMS codes on average, such as 32 or 2.5. With --encoder this replaces the encoder's own "
-     "threshold or number; it "
-     "is refused for jumprelu encoders and detectors, where each atom has its own threshold. "
-     "With --dictionary, atoms are chosen as by `fit --find features`, with nonnegative codes. "
-     "To find the smallest score to keep, the job first computes the scores of all rows at least "
-     "once with --encoder, and at least four times with --dictionary or an encoder of `fit --find "
-     "features`. 0: not used",
+     "choose among the scores of all rows together, and keep the largest, so that a row has ATOMS "
+     "codes on average, such as 32 or 2.5. With --encoder, --l0 replaces the encoder's own "
+     "threshold or number of atoms; it is refused for jumprelu encoders and detectors, where each "
+     "atom has its own threshold. With --dictionary, atoms are chosen as by `fit --find "
+     "features`, with nonnegative codes. To find the smallest score to keep, the job first "
+     "computes the scores of all rows at least once with --encoder, and at least four times with "
+     "--dictionary or an encoder of `fit --find features`. 0: not used",
      .effect = OPTION_BITS},
     RHO_OPTION(AT(rho)),
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
@@ -129,7 +128,7 @@ static const struct option_table encode_tables[] = {
     {"Routing", route_rows, LENGTH(route_rows), 0},
     {"Codes", codes_rows, LENGTH(codes_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed and memory; the result has the same bits", compute_rows, COMPUTE_ROWS, AT(compute)},
+    {"Speed and memory; no bit of the result changes", compute_rows, COMPUTE_ROWS, AT(compute)},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -137,7 +136,7 @@ static const struct option_table route_tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Routing", route_rows, LENGTH(route_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed and memory; the result has the same bits", compute_rows, COMPUTE_ROWS, AT(compute)},
+    {"Speed and memory; no bit of the result changes", compute_rows, COMPUTE_ROWS, AT(compute)},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -145,29 +144,29 @@ static const struct option_set encode_set = {
     .command = "sagitta encode",
     .arguments = "[DECK]",
     .doc =
-        "Find the top-s atoms of every row, solve their codes, and report how much is "
-        "explained."
+        "Find the top-s atoms of every row, solve their codes, and report how much is explained."
         "\v"
-        "The result, supports.h5, holds the supports as a CSR matrix that scipy and AnnData open, "
-        "the scores, the codes and the metrics.  The atoms of a row are in the order of their "
-        "selection; with --l0, and from encoders other than topk, they ascend.  The bytes of its "
-        "datasets do not "
-        "depend on the number of ranks, tiles, blocks or threads.\n\n"
-        "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, "
-        "jumprelu or batchtopk), or of a result of `fit --find features`; `sagitta evaluate` "
-        "compares them with others.  Each rank, or its GPU, holds the whole encoder and takes "
-        "some of the rows.  With --codes nonnegative or signed the supports are the encoder's, "
-        "and their codes are solved by least squares.\n\n"
-        "With --row-range a job encodes some of the rows, so that an array of jobs can "
-        "encode all; `sagitta merge` joins their parts into the file that one job would write.  "
-        "With --join the jobs write their rows directly into that file, and `sagitta merge "
-        "FOLDER` publishes it.\n\n" STOP_SIGNALS
-        ", use --max-seconds, or create a file STOP beside the result.  The job ends with "
-        "exit code 75 after the current block.  It leaves a part, a file with the rows encoded "
-        "so far.  Where several ranks write at the same time (--grid Rx1, no --encoder), it "
-        "leaves an unfinished file and its journal instead.  --resume checks that these rows "
-        "are unchanged, and encodes the rest, on any number of ranks.  A job that is killed "
-        "leaves the last save of --save-seconds.\n\n"
+        "The result, supports.h5, holds the metrics, the scores, the codes, and the supports as a "
+        "CSR matrix that SciPy and AnnData can open.  The atoms of a row are in the order of "
+        "their selection; with --l0, and from encoders other than topk, their numbers ascend.  "
+        "The bytes of the datasets do not depend on the number of ranks, tiles, blocks or "
+        "threads.\n\n"
+        "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, jumprelu "
+        "or batchtopk), or of a result of `fit --find features`; `sagitta evaluate` compares them "
+        "with others.  Each rank, or its GPU, holds the whole encoder and takes some of the "
+        "rows.  With --codes nonnegative or signed the supports are the encoder's, and their "
+        "codes are solved by least squares.\n\n"
+        "With --row-range a job encodes some of the rows, so that an array of jobs can encode "
+        "all; `sagitta merge` joins their parts into the file that one job would write.  With "
+        "--join the jobs write their rows directly into that file, and `sagitta merge FOLDER` "
+        "publishes it.\n\n"
+        "--max-seconds stops a job after a given time.  To stop a running job, create a file STOP "
+        "beside the result, " STOP_SIGNALS
+        "A stopped job ends with exit code 75 after the current block.  It leaves a part, which "
+        "is a file with the rows encoded so far.  Where several ranks write at the same time "
+        "(--grid Rx1, no --encoder), it leaves an unfinished file and its journal instead.  "
+        "--resume checks that the rows encoded so far are unchanged, and encodes the rest, on any "
+        "number of ranks.  A killed job leaves what --save-seconds saved last.\n\n"
         "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
         "      --top-s 32 --output run/\n"
         "  sagitta inspect run/supports.h5\n"

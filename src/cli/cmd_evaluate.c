@@ -73,7 +73,7 @@ static const struct option_row speed_rows[] = {
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Features", feature_rows, LENGTH(feature_rows), 0},
-    {"Speed; the result has the same bits", speed_rows, LENGTH(speed_rows), 0},
+    {"Speed; no bit of the result changes", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -83,15 +83,16 @@ static const struct option_set evaluate_set = {
     .doc = "Print the metrics of codes that any program has found for rows."
            "\v"
            "The metrics are those of `sagitta encode`, for codes and decoder as they are stored.  "
-           "All codes are evaluated with the same dictionary.  Codes that Sagitta wrote name their "
-           "rows and their dictionary, and are refused with others.  One rank computes.\n\n"
+           "All codes are evaluated with the same dictionary.  Codes that Sagitta wrote name "
+           "their rows and their dictionary, and are refused with others.  One rank computes.\n\n"
            "Explained variance says how well rows are described, not whether features are found.  "
-           "With --truth each atom stands for the known feature with the largest absolute cosine: "
-           "truth_f1 is the mean over all atoms of F1 of \"its code is not 0\" for \"the feature "
-           "fires\", truth_uniqueness the share of different features.  With --labels the atom and "
-           "threshold with the best F1 for a label on the first half of the rows are judged on the "
-           "second: label_f1 is the mean over labels.  label_f1_fires uses 0 as the threshold, "
-           "label_f1_logistic_5 a logistic regression on the five best atoms.\n\n"
+           "With --truth each atom stands for the known feature with the largest absolute "
+           "cosine.  truth_f1 is the mean F1 of the atoms, where an atom predicts that its "
+           "feature fires if its code is not 0; truth_uniqueness is the number of different "
+           "features, divided by the number of atoms.  With --labels, the atom and threshold with "
+           "the best F1 for a label in the first half of the rows are judged in the second half; "
+           "label_f1 is the mean over labels.  label_f1_fires uses 0 as the threshold; "
+           "label_f1_logistic_5 uses a logistic regression on the five best atoms.\n\n"
            "  sagitta evaluate --rows unseen.npy --dictionary sae/ --codes theirs.h5 \\\n"
            "      --codes run/\n"
            "  sagitta evaluate --rows world/rows.h5 --dictionary fit/ --codes codes/ \\\n"

@@ -37,25 +37,28 @@ struct export_options {
 
 static const struct option_row input_rows[] = {
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE",
-     "the dictionary.h5, or a folder that has one, as the argument is", .effect = OPTION_BITS,
+     "dictionary.h5 or a folder that has it, instead of the argument", .effect = OPTION_BITS,
      .flags = OPTION_INPUT},
     ROWS_OPTION(AT(rows)),
     {"comparison", OPTION_TEXTS, AT(comparison), NULL, 0, 0, NULL, "FILE",
-     "for --stable: comparison.h5 of `sagitta compare` with this dictionary and that of another "
-     "seed; of several, with the option again, the largest cosine of an atom counts",
+     "for --stable: comparison.h5, which `sagitta compare` made from this dictionary and that of "
+     "another seed. Give the option again for further files; then the largest cosine of an atom "
+     "counts",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_row form_rows[] = {
     {"stable", OPTION_REAL, AT(stable), "0", 0, 1, NULL, "COSINE",
-     "only the atoms that other seeds found again with at least this cosine: by /stability of the "
-     "dictionary, from `sagitta fit --seeds 3`, or by the pairs of --comparison; 0: all",
+     "write only the atoms that other seeds found again with at least this cosine, according to "
+     "/stability of the dictionary, which `sagitta fit --seeds 3` writes, or to the pairs of "
+     "--comparison; 0: all atoms",
      .effect = OPTION_BITS},
     {"to", OPTION_CHOICE, AT(to), "safetensors", 0, 0, EXPORT_FORMS, NULL,
-     "what is written: atoms and mean, in one file or two; or the folder of an autoencoder",
+     "what to write. safetensors, npy: atoms and mean, in one file or two; saelens, sparsify: the "
+     "folder of an autoencoder",
      .effect = OPTION_BITS},
     {"top-s", OPTION_INT, AT(top_s), "0", 0, MAX_TOP_S, NULL, "ATOMS",
-     "atoms a row that the other program is to take; 0: as the dictionary says",
+     "number of atoms per row for the other program; 0: that of the dictionary",
      .effect = OPTION_BITS},
 };
 
@@ -68,7 +71,7 @@ static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Form", form_rows, LENGTH(form_rows), 0},
     {"Result", folder_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed; the result has the same bits", compute_options, LENGTH(compute_options), 0},
+    {"Speed; no bit of the result changes", compute_options, LENGTH(compute_options), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -79,16 +82,17 @@ static const struct option_set export_set = {
         "Write a dictionary as files that other programs read, into a folder."
         "\v"
         "safetensors: dictionary.safetensors with atoms and mean; npy: atoms.npy and mean.npy; "
-        "saelens: cfg.json and sae_weights.safetensors; sparsify: cfg.json and sae.safetensors.\n\n"
-        "An autoencoder that `sagitta import` read goes back with every bit.  Any other dictionary "
-        "has no encoder: SAELens then takes matching pursuit, which suits atoms for nonnegative "
-        "codes, and sparsify a top-k encoder tied to the decoder, which rarely suits any.  With "
-        "--rows the log says how much of these rows the other program would explain from the "
-        "files; where it leaves more than twice as much unexplained as the dictionary does, "
-        "nothing is written without --force.\n\n"
-        "With --stable 0.9 only atoms are written that other fits found again, as the dictionary "
-        "of `sagitta fit --seeds 3` says, or the pairs of --comparison; run.json says which, as "
-        "`numbers`.\n\n"
+        "saelens: cfg.json and sae_weights.safetensors; sparsify: cfg.json and "
+        "sae.safetensors.\n\n"
+        "If the dictionary has an encoder of its own, the autoencoder gets it; one that `sagitta "
+        "import` read is written again with every bit.  For a dictionary without an encoder, "
+        "SAELens takes matching pursuit, which suits atoms for nonnegative codes, and sparsify "
+        "takes a top-k encoder tied to the decoder, which rarely suits any atoms.  With --rows "
+        "the log says how much of these rows the other program would explain from the files.  If "
+        "the dictionary has no encoder, and the other program would leave more than twice as much "
+        "unexplained as Sagitta does, nothing is written without --force.\n\n"
+        "With --stable 0.9 only atoms that other fits found again are written; `numbers` in "
+        "run.json lists them.\n\n"
         "A single argument that ends in .in is a deck.\n\n"
         "  sagitta export fit/ --stable 0.9 --output stable/\n"
         "  sagitta compare fit/ other-seed/ --output compared/\n"

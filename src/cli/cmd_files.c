@@ -50,7 +50,7 @@ static const struct option_row atom_rows[] = {
      "or vocab.json or tokenizer.json of a tokenizer; without it tokens are shown as numbers",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"attribution", OPTION_TEXT, AT(attribution), NULL, 0, 0, NULL, "FILE",
-     "with --atom: the attribution.h5 that `sagitta attribute` made of these supports; each of "
+     "with --atom: the attribution.h5 that `sagitta attribute` made from these supports; each of "
      "the strongest rows is shown with the positions and heads that contribute most; default: "
      "attribution.h5 of the folder, if it exists",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
@@ -59,7 +59,7 @@ static const struct option_row atom_rows[] = {
      "that `sagitta attribute` was given, if it still exists",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"sources", OPTION_INT, AT(sources), "4", 1, 1024, NULL, "COUNT",
-     "with --atom: contributions to show for each row", .effect = OPTION_BITS},
+     "with --atom: number of contributions to show for each row", .effect = OPTION_BITS},
 };
 
 static const struct option_table inspect_tables[] = {
@@ -96,8 +96,8 @@ struct verify_options {
 
 static const struct option_row verify_rows[] = {
     {"rows", OPTION_TEXT, offsetof(struct verify_options, rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "the rows of a folder of `refit --encoder`, whose supports have to be those that its encoder "
-     "gives them",
+     "the rows from which `refit --encoder` made the folder; its supports must be those that its "
+     "encoder finds in these rows",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 static const struct option_table verify_tables[] = {
@@ -109,18 +109,19 @@ static const struct option_table verify_tables[] = {
 static const struct option_set verify_set = {
     .command = "sagitta verify",
     .arguments = "FILE",
-    .doc =
-        "Check every checksum and every invariant of a file that Sagitta wrote."
-        "\v"
-        "Exit code 0: whole; 65: broken, the first fault is named; 74: cannot be read.  Lines "
-        "`damaged` say which entries of which datasets of numbers, and which rows of supports, "
-        "cannot be read: all others can.  A folder stands for all .h5 files in it.\n\n"
-        "With --rows the supports of a folder of `refit --encoder` are also "
-        "compared with those that its encoder gives these rows: 65,536 at most.  So are codes of "
-        "`fit --find features` and `encode --l0`, beside the dictionary.h5 of which they are.\n\n"
-        "  sagitta verify run/supports.h5\n"
-        "  sagitta verify better/ --rows acts.h5\n\n"
-        "`sagitta-bench verify` compares the arithmetic of training.",
+    .doc = "Check every checksum and every invariant of a file that Sagitta wrote."
+           "\v"
+           "Exit code 0: the file is whole; 65: it is broken, and the first fault is named; 74: it "
+           "cannot be read.  Lines `damaged` say which entries of which datasets of numbers, and "
+           "which rows of supports, cannot be read: all others can.  A folder stands for all .h5 "
+           "files in it.\n\n"
+           "With --rows the supports in a folder of `refit --encoder` are also compared with those "
+           "that its encoder finds in these rows, for at most 65,536 rows.  Codes of `fit --find "
+           "features` and `encode --l0` are compared, too, if their dictionary.h5 is in the same "
+           "folder.\n\n"
+           "  sagitta verify run/supports.h5\n"
+           "  sagitta verify better/ --rows acts.h5\n\n"
+           "`sagitta-bench verify` compares the arithmetic of training.",
     .tables = verify_tables,
     .count = LENGTH(verify_tables),
     .min_arguments = 1,
@@ -134,7 +135,7 @@ static const struct option_set diff_set = {
         "Compare two files bit for bit: all datasets and attributes but those of /run."
         "\v"
         "Prints nothing and exits 0 when they are equal; otherwise names the first difference and "
-        "exits 1.  Two folders are compared file by file, by the names in .h5.\n\n"
+        "exits 1.  Two folders are compared file by file: all files whose names end in .h5.\n\n"
         "  sagitta diff one-rank/supports.h5 four-ranks/supports.h5",
     .tables = tables,
     .count = LENGTH(tables),

@@ -57,19 +57,20 @@ static const struct option_row fit_rows[] = {
      "and four times as many when they are encoded. codes: atoms that describe rows best; rows "
      "have the same number of atoms in both steps. features: atoms that fire where the features "
      "of rows do; --l0 says how many per row on average; such a fit makes a fixed number of "
-     "updates instead of sweeps, and refuses options of other fits that change the result",
+     "updates instead of sweeps, and of the options of this group it takes only --atoms, --l0 and "
+     "--seed",
      .effect = OPTION_BITS},
     {"l0", OPTION_REAL, AT(l0), "0", 0, 1 << 30, NULL, "ATOMS",
      "required with --find features: active atoms per row on average, such as 25 or 2.5; at "
      "most 100",
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
-     "atoms per row while atoms are fitted, 1 to 256: if it is small, another seed finds more "
-     "of the atoms again. auto tries four numbers: --encode-s (32 if it is not given) and 1/2, "
-     "1/4 and 1/8 of it; with --find codes, --encode-s must be given, too. It fits each half of "
-     "the rows with each number. It keeps the numbers whose atoms explain rows, and predict "
-     "--labels, about as well as the best; of these it takes the one whose atoms agree most "
-     "between the halves (default: 8, at most --encode-s; with --find codes 32)",
+     "atoms per row while atoms are fitted, 1 to 256: if it is small, another seed finds more of "
+     "the atoms again. auto tries four numbers: --encode-s (32 if it is not given) and 1/2, 1/4 "
+     "and 1/8 of it; with --find codes, --encode-s must be given, too. It fits each half of the "
+     "rows with each number, and drops numbers whose atoms explain rows, or predict --labels, "
+     "clearly worse than the best. Of the others it takes the number whose atoms agree most "
+     "between the two halves (default: 8, at most --encode-s; with --find codes 32)",
      .effect = OPTION_BITS},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "for --top-s auto: labels that atoms should predict, a whole number for each row, such as "
@@ -84,8 +85,8 @@ static const struct option_row fit_rows[] = {
      "may codes be negative?", .effect = OPTION_BITS},
     {"rounds", OPTION_INT, AT(asked.rounds), "8", 1, MAX_TOP_S, NULL, "COUNT",
      "rounds in which the atoms of a row are chosen: the first takes the largest scores, each "
-     "later one the largest scores with what the codes so far do not explain; at most as many as a "
-     "row has atoms",
+     "later one the largest scores of the residual, the part of the row that the codes so far do "
+     "not explain; at most the number of atoms per row",
      .effect = OPTION_BITS},
     {"rho", OPTION_REAL, AT(asked.rho), "0.1", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes while fitting; the final codes have none", .effect = OPTION_BITS},
@@ -93,22 +94,23 @@ static const struct option_row fit_rows[] = {
      "how a sweep moves the atoms. atoms: each by a system of equations of its own; joint: all at "
      "once by the normal equations; conjugate: all at once by conjugate gradients, on CPUs, "
      "without joint's matrix of --atoms times --atoms numbers. auto with --minibatch: joint, or "
-     "conjugate if --atoms is above 131072. auto without it: joint if --atoms is at most 16384 and "
-     "its square is at most 16 * --top-s times the number of rows; otherwise atoms",
+     "conjugate if --atoms is above 131072. auto without it: joint if --atoms is at most 16384 "
+     "and the square of --atoms is at most 16 * --top-s times the number of rows; otherwise atoms",
      .effect = OPTION_BITS},
     {"passes", OPTION_INT, AT(asked.passes), "4", 1, 1000, NULL, "COUNT",
      "with --update joint: passes of the solver over all atoms in one sweep; with --update "
-     "conjugate: its steps in one sweep",
+     "conjugate: steps of the solver in one sweep",
      .effect = OPTION_BITS},
     {"directions", OPTION_INT, AT(asked.directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions in which an atom can move in a sweep of --update atoms; 1: the gradient. Each "
-     "further one costs a pass over the rows of the atom, and explains a little more per sweep",
+     "number of directions in which an atom can move in a sweep of --update atoms; 1: only along "
+     "the gradient. Each further direction costs a pass over the rows of the atom, and explains a "
+     "little more per sweep",
      .effect = OPTION_BITS},
     {"relaxation", OPTION_REAL, AT(asked.relaxation), "0", 0, 1.99, NULL, "FACTOR",
-     "factor that lengthens the step of each atom: with one above 1, fewer sweeps reach the "
-     "same result; 0: 1.5 if --rho is at most 0.1, otherwise 1. With --minibatch it is always 1. "
-     "Once a sweep explains less of the fitted rows than the sweep before, it is 1 for the rest of "
-     "the fit",
+     "factor that lengthens the step of each atom: with a factor above 1, fewer sweeps reach the "
+     "same result; 0: 1.5 if --rho is at most 0.1, otherwise 1. With --minibatch the factor is "
+     "always 1. Once a sweep explains less of the fitted rows than the sweep before, the factor "
+     "is 1 for the rest of the fit",
      .effect = OPTION_BITS},
     {"revive-share", OPTION_REAL, AT(asked.resample_fraction), "0.05", 0, 1, NULL, "SHARE",
      "largest share of the atoms that a sweep replaces. Unused atoms, and near copies of "
@@ -119,15 +121,14 @@ static const struct option_row fit_rows[] = {
      "replaced; 1: no atom is replaced as a copy",
      .effect = OPTION_BITS},
     {"minibatch", OPTION_TEXT, AT(minibatch), "auto", 0, 0, NULL, "ROWS",
-     "number of fitted rows that are in memory at a time. With fewer than all, each sweep reads "
-     "one minibatch of this many rows, and moves the atoms by sums over it and over earlier "
-     "minibatches, which weigh less and less. none or 0: all rows. auto: all rows if they fit, "
-     "otherwise the "
-     "smallest power of 4 that is at least 65536 and at least 256 * --atoms / --top-s. The atoms "
-     "depend on this number. With --update atoms, auto is none",
+     "number of fitted rows that are in memory at a time. If it is less than all, each sweep "
+     "reads one minibatch of this many rows, and moves the atoms by sums over this minibatch and "
+     "all earlier ones; the weight of a minibatch falls with its age. none or 0: all rows. auto: "
+     "all rows if they fit, otherwise the smallest power of 4 that is at least 65536 and at least "
+     "256 * --atoms / --top-s. The atoms depend on this number. With --update atoms, auto is none",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
-     "number from which the start and the held-out rows are drawn", .effect = OPTION_BITS},
+     "number from which the first atoms and the held-out rows are drawn", .effect = OPTION_BITS},
     {"seeds", OPTION_INT, AT(seeds), "1", 1, SEEDS_MOST, NULL, "COUNT",
      "seeds to fit, one after another: --seed and the numbers that follow it. The first fit is "
      "the result; the others show which of its atoms another seed finds again; 2 or 3 seeds are "
@@ -141,14 +142,14 @@ static const struct option_row fit_rows[] = {
 
 static const struct option_row end_rows[] = {
     {"tolerance", OPTION_REAL, AT(asked.tolerance), "0.0001", 0, 1, NULL, "GAIN",
-     "end when five sweeps raise the explained variance of the held-out rows by less than this; "
-     "with --minibatch, when five passes over the rows do",
+     "end when five sweeps (with --minibatch, five passes over the rows) together raise the "
+     "explained variance of the held-out rows by less than this",
      .effect = OPTION_EXTENT},
     {"sweeps", OPTION_LONG, AT(asked.sweeps), "100", 0, 1 << 20, NULL, "COUNT",
      "largest number of sweeps; with --minibatch, largest number of passes over the rows",
      .effect = OPTION_EXTENT},
     {"max-seconds", OPTION_REAL, AT(asked.max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "begin no sweep that would end more than SECONDS after the start; 0: no limit",
+     "begin no sweep that is expected to end more than SECONDS after the start; 0: no limit",
      .effect = OPTION_EXTENT},
 };
 
@@ -161,15 +162,15 @@ static const struct option_row speed_rows[] = {
      "with --update joint or conjugate on CPUs: the ranks of a node share one copy of the "
      "supports and codes of all rows (8 bytes per code), and up to 256 MB of the Gram matrix. "
      "auto: if the node allows shared memory; no: every rank has its own copy, as it always has "
-     "with joint on GPUs. The result has the same bits",
+     "with joint on GPUs. The choice changes no bit",
      .effect = OPTION_RUN},
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "continue the earlier run at --output with the same rows. Options may differ only in "
-     "--sweeps, --tolerance, --max-seconds and those that change no bit; the result has the "
-     "bytes of a run without a stop. Without an earlier run it starts anew",
+     "continue the earlier run at --output with the same rows. You may change only --sweeps, "
+     "--tolerance, --max-seconds and options that change no bit of the result. A resumed run "
+     "gives the bytes of a run without a stop. Without an earlier run the fit starts anew",
      .effect = OPTION_RUN},
-    SAVE_SECONDS_OPTION(AT(save_seconds), ", or the unfinished encoding after the last one,",
-                        "only on a stop request, or with --find features after each update"),
+    SAVE_SECONDS_OPTION(AT(save_seconds), ", or the unfinished encoding after the last sweep,",
+                        "save only on a stop request; with --find features: after each update"),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     DRY_RUN_OPTION(AT(dry_run)),
     RATES_OPTION(AT(rates)),
@@ -188,38 +189,36 @@ static const struct option_set fit_set = {
     .command = "sagitta fit",
     .arguments = "[DECK]",
     .doc =
-        "Learn a dictionary from rows, and say how much it explains of rows that it never "
-        "saw."
+        "Learn a dictionary from rows, and say how much it explains of rows that it never saw."
         "\v"
-        "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
-        "row uses, and finds the supports and codes of the fitted rows again; then the "
+        "The first atoms are drawn from the rows.  A sweep moves every atom, replaces atoms that "
+        "no row uses, and finds the supports and codes of the fitted rows again; then the "
         "held-out rows are encoded.  The fit ends when further sweeps explain no more of the "
-        "held-out rows, and the result is the sweep that explained most of them.  There is "
-        "no learning rate.  The bytes of the datasets depend on the rows and the options "
-        "alone, not on ranks or threads.  There are two exceptions: with --max-seconds they "
-        "also depend on how many sweeps the machine made in that time; where the rows do not fit "
-        "in memory, they are the bytes of a fit with --minibatch.\n\n"
-        "If rows have few atoms during the fit, another seed finds far more of the atoms "
-        "again.  If rows are then encoded with more of these atoms, they are described nearly as "
-        "well as by atoms that were fitted with more.  So --find stable, the default, fits with 8 "
-        "atoms per row and encodes with 32; --find codes fits with 32, and explains a little "
-        "more.\n\n"
-        "--seeds 3 also fits two other seeds, and pairs the atoms of each one to one with those of "
-        "the first.  The stability of an atom is the larger of its two cosines with these "
+        "held-out rows.  The result is the sweep with the largest explained variance of the "
+        "held-out rows.  There is no learning rate.  The bytes of the datasets depend on the rows "
+        "and the options alone, not on ranks or threads.  There are two exceptions.  With "
+        "--max-seconds the bytes also depend on how many sweeps the machine made in that time.  "
+        "Where the rows do not fit in memory, the bytes are those of a fit with --minibatch.\n\n"
+        "If rows have few atoms during the fit, another seed finds far more of the atoms again.  "
+        "If rows are then encoded with more atoms per row, they are described nearly as well as "
+        "in a fit with that many.  So --find stable, the default, fits with 8 atoms per row and "
+        "encodes with 32; --find codes fits with 32, and explains a little more.\n\n"
+        "--seeds 3 also fits two other seeds, and pairs each atom of the first fit with one atom "
+        "of each other fit.  The stability of an atom is the larger of its two cosines with these "
         "partners; dictionary.h5 has it as /stability.  `inspect` and the log summarise it, and "
         "`export --stable 0.9` takes the atoms whose stability is at least 0.9.\n\n"
         "After each sweep that is the best so far, the folder of --output gets dictionary.h5.  "
-        "After each of the other sweeps it gets state.h5; with --minibatch, after every sweep.  "
-        "--resume continues from these files.  At the end the folder gets supports.h5, with the "
-        "codes of all rows.\n\n" STOP_SIGNALS
-        ", or create a file STOP in the folder of --output.  The job ends with exit code 75 "
-        "as soon as it can.  Usually it stops within a sweep, and sweep.h5 has the atoms that have "
-        "moved.  If it stops later in a sweep, while it chooses atoms for rows or solves codes, "
-        "it saves nothing: --resume repeats this step if sweep.h5 has the moved atoms (see "
-        "--save-seconds), and otherwise the sweep.  With --minibatch, and with --update atoms "
-        "on a GPU, sweep.h5 is never written.  While it encodes all rows at the "
-        "end, it stops after the current block of rows.  If it stops while it fits another seed, "
-        "--resume repeats that fit.\n\n"
+        "After each of the other sweeps it gets state.h5; with --minibatch it gets state.h5 after "
+        "every sweep.  --resume continues from these files.  At the end the folder gets "
+        "supports.h5, with the codes of all rows.\n\n"
+        "To stop a running job, create a file STOP in the folder of --output, " STOP_SIGNALS
+        "A stopped job ends with exit code 75 as soon as it can.  Usually it stops in the part of "
+        "a sweep that moves atoms, and sweep.h5 has the atoms that have moved.  If it stops later "
+        "in the sweep, while it chooses atoms for rows or solves codes, it saves nothing.  "
+        "--resume then repeats this step if sweep.h5 has all moved atoms (see --save-seconds), "
+        "and otherwise the whole sweep.  With --minibatch, and with --update atoms on a GPU, "
+        "sweep.h5 is never written.  If it is encoding all rows at the end, it stops after the "
+        "current block of rows.  If it is fitting another seed, --resume repeats that fit.\n\n"
         "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"
         "  sagitta inspect run/dictionary.h5\n"
         "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --output more/",

@@ -41,7 +41,7 @@ static const struct option_row input_rows[] = {
 static const struct option_row speed_rows[] = {
     BLOCK_OPTION(AT(block)),
     {"cut", OPTION_CHOICE, AT(cut), "auto", 0, 0, "auto|queries|positions", NULL,
-     "what is divided among the ranks. positions: the positions, in shards of 1,024, for few "
+     "what is divided among the ranks. positions: shards of 1,024 positions, which suit few "
      "queries over long sequences; auto: positions if a rank would have fewer than 64 queries and "
      "can have two shards, otherwise queries",
      .effect = OPTION_RUN},
@@ -54,7 +54,7 @@ static const struct option_row speed_rows[] = {
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed; the result has the same bits", speed_rows, LENGTH(speed_rows), 0},
+    {"Speed; no bit of the result changes", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -65,23 +65,22 @@ static const struct option_set harvest_set = {
            "attention for one query, or of a gated delta net for one token, with all heads "
            "concatenated."
            "\v"
-           "The result depends on the capture alone.  It has the attributes causal, window, "
-           "softcap and scale, says where sequences begin, and may have fewer heads of k and v "
-           "than of q (doc/formats.md, Captures).  A paged pool, the KV cache of an inference "
-           "server, is read as it is, and gives the same bits as keys and values that are stored "
-           "in one piece.\n\n"
-           "The queries are divided among the ranks, or the positions if the queries are few "
-           "and their sequences long (--cut).\n\n"
-           "A GPU takes heads of up to 256 columns, and holds all keys and values of the "
-           "capture as they are stored.  If they do not fit, or if the positions are divided "
-           "among ranks, it gets them in pieces, as float32.\n\n"
-           "The capture of a gated delta net has the tokens of sequences, decays, weights of "
-           "the convolution, and perhaps a pool of states from which sequences begin.  If "
-           "sequences also write states to the pool, --output is a folder, which gets them as "
+           "The result depends on the capture alone.  The capture has the attributes causal, "
+           "window, softcap and scale, says where sequences begin, and may have fewer heads of k "
+           "and v than of q (doc/formats.md, Captures).  A paged pool, the KV cache of an "
+           "inference server, is read as it is, and gives the same bits as keys and values that "
+           "are stored in one piece.\n\n"
+           "The queries are divided among the ranks, or the positions if the queries are few and "
+           "their sequences long (--cut).\n\n"
+           "A GPU takes heads of up to 256 columns, and holds all keys and values of the capture "
+           "as they are stored.  If these do not fit, or if the positions are divided among "
+           "ranks, the GPU gets them in pieces, as float32.\n\n"
+           "The capture of a gated delta net has the tokens of sequences, decays, weights of the "
+           "convolution, and perhaps a pool of states from which sequences begin.  If sequences "
+           "also write states to the pool, --output is a folder, which gets these states in "
            "slots.h5.\n\n"
            "The result is rows.h5 with /rows (N, H D), for `sagitta seed`, `fit` and `encode`, "
-           "and for attention /lse (N, H), the natural logarithm of each softmax "
-           "denominator.\n\n"
+           "and for attention /lse (N, H), the natural logarithm of each softmax denominator.\n\n"
            "  mpirun -n 4 sagitta harvest --capture capture.h5 --output rows.h5\n"
            "  sagitta harvest --capture capture.h5 --device cuda --output rows.h5\n"
            "  mpirun -n 4 sagitta fit --rows rows.h5 --atoms 4096 --top-s 16 --output run/",

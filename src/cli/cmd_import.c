@@ -26,7 +26,7 @@ struct import_options {
 
 static const struct option_row input_rows[] = {
     {"from", OPTION_TEXT, offsetof(struct import_options, from), NULL, 0, 0, NULL, "FOLDER",
-     "the folder, as the argument is", .effect = OPTION_BITS, .flags = OPTION_INPUT},
+     "the folder, instead of the argument", .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
 static const struct option_table tables[] = {
@@ -38,19 +38,19 @@ static const struct option_table tables[] = {
 static const struct option_set import_set = {
     .command = "sagitta import",
     .arguments = "[FOLDER]",
-    .doc = "Make a dictionary of an autoencoder that another program has saved."
+    .doc = "Make a dictionary from an autoencoder that another program has saved."
            "\v"
-           "A folder of SAELens has cfg.json and sae_weights.safetensors, of sparsify cfg.json and "
-           "sae.safetensors, of dictionary_learning config.json and ae.safetensors or ae.npz, of "
-           "Gemma Scope params.npz; of ae.pt, which is a pickle, an error says how to convert "
-           "it.\n\n"
-           "The decoder becomes the atoms, its bias the mean, and its encoder /encoder of the "
-           "dictionary, all with the bits that they have.  Where the decoder's norms are not 1, "
-           "the atoms are divided by them, and the decoder is kept too: `sagitta export` gives "
-           "back the autoencoder.\n\n"
-           "Settings with which the other program makes other codes are refused by name, and of "
-           "those that are not known there is a warning; the factor of activation_scaler.json is "
-           "folded into the weights.\n\n"
+           "A folder of SAELens has cfg.json and sae_weights.safetensors, of sparsify cfg.json "
+           "and sae.safetensors, of dictionary_learning config.json and ae.safetensors or ae.npz, "
+           "of Gemma Scope params.npz.  For ae.pt, which is a pickle, an error message says how "
+           "to convert it.\n\n"
+           "The decoder becomes the atoms, its bias becomes the mean, and the encoder becomes "
+           "/encoder of the dictionary, all with their bits.  If the norms of the decoder are not "
+           "1, the atoms are divided by their norms, and the decoder is stored too, so that "
+           "`sagitta export` gives back the autoencoder.\n\n"
+           "If a setting makes the other program compute codes that Sagitta would not, an error "
+           "names it; a setting that import does not know gives a warning.  The factor of "
+           "activation_scaler.json is folded into the weights.\n\n"
            "A single argument that ends in .in is a deck.\n\n"
            "  sagitta import sae/ --output dict/\n"
            "  sagitta encode --rows acts.h5 --encoder dict/ --output own/\n"

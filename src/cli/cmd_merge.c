@@ -42,8 +42,9 @@ static const struct option_row input_rows[] = {
      "per line); in any order",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"rows", OPTION_TEXTS, offsetof(struct merge_options, rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "read all rows, and refuse parts of other rows; without it, what the parts store of them "
-     "is compared: sizes and times of their files, and a hash of 64 rows",
+     "read all rows, and refuse parts that were made from other rows. Without --rows, merge only "
+     "compares what the parts store about their rows: sizes and times of the files, and a hash of "
+     "64 rows",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     DRY_RUN_OPTION(offsetof(struct merge_options, dry_run)),
     RATES_OPTION(offsetof(struct merge_options, rates)),
@@ -61,12 +62,12 @@ static const struct option_set merge_set = {
     .doc = "Join the parts that `sagitta encode --row-range` or `route --row-range` made."
            "\v"
            "The result has the bytes that one job for all rows gives, metrics included.  The "
-           "parts may be given in any order; parts that overlap, leave rows out, or were made "
-           "from other inputs or with other options are refused, and every checksum is "
-           "compared.\n\n"
-           "FOLDER alone is one into which jobs wrote their ranges with --join: when all ranges "
-           "are done, their file becomes supports.h5 in that folder.  Of each range its first and "
-           "last chunks are compared; `sagitta verify` vouches for all rows.  If this is "
+           "parts may be given in any order.  Every checksum is compared.  Parts are refused if "
+           "they overlap, if rows are missing, or if they were made from different inputs or with "
+           "different options.\n\n"
+           "A single FOLDER is one into which jobs wrote their ranges with --join: when all "
+           "ranges are done, their file becomes supports.h5 in that folder.  Of each range only "
+           "the first and last chunks are checked; `sagitta verify` checks all rows.  If merge is "
            "interrupted, run it again.\n\n"
            "A single argument that ends in .in is a deck: a text file of options, one `KEY = "
            "VALUE` per line, KEY without --.\n\n"

@@ -25,13 +25,14 @@ struct pack_options {
 
 static const struct option_row input_rows[] = {
     {"capture", OPTION_TEXTS, AT(capture), NULL, 0, 0, NULL, "FILE",
-     "captures with /token, the token of each position; of several "
-     "files: " ROWS_SHARDS,
-     .effect = OPTION_BITS, .flags = OPTION_INPUT},
+     "captures with /token, the token of each position; " ROWS_SHARDS, .effect = OPTION_BITS,
+     .flags = OPTION_INPUT},
 };
 
 static const struct option_row pool_rows[] = {
-    {"size", OPTION_INT, AT(size), "16", 1, 65536, NULL, "POSITIONS", "positions of a block",
+    {"size", OPTION_INT, AT(size), "16", 1, 65536, NULL, "POSITIONS",
+     "number of positions in a "
+     "block",
      .effect = OPTION_BITS},
 };
 
@@ -45,13 +46,13 @@ static const struct option_table tables[] = {
 static const struct option_set pack_set = {
     .command = "sagitta pack",
     .arguments = "[DECK]",
-    .doc = "Put the sequences of captures into one paged pool, in which equal prefixes are there "
+    .doc = "Put the sequences of captures into one paged pool, in which equal prefixes are stored "
            "once."
            "\v"
-           "Whole blocks are shared, from the first on, where tokens, keys and values are equal, "
-           "to the bit.  So `sagitta harvest` gives the same rows of the pool as of the captures.  "
-           "The result is capture.h5, in the captures' own type, or float32 where they differ."
-           "\n\n"
+           "Sequences share whole blocks, from the first block on, as long as their tokens, keys "
+           "and values are equal, to the bit.  So `sagitta harvest` gives the same rows for the "
+           "pool as for the captures.  The result is capture.h5, in the number type of the "
+           "captures, or in float32 if their types differ.\n\n"
            "  sagitta pack --capture 'prompts/*.h5' --output packed/\n"
            "  mpirun -n 4 sagitta harvest --capture packed/ --output rows.h5",
     .tables = tables,

@@ -44,12 +44,13 @@ static const struct option_row refit_rows[] = {
      "not be more than COUNT",
      .effect = OPTION_EXTENT},
     {"directions", OPTION_INT, AT(directions), "4", 1, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions in which an atom can move in a sweep; 1: the gradient. Each further one costs a "
-     "pass over the rows of the atom, and explains a little more per sweep",
+     "number of directions in which an atom can move in a sweep; 1: only along the gradient. Each "
+     "further direction costs a pass over the rows of the atom, and explains a little more per "
+     "sweep",
      .effect = OPTION_BITS},
     {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,
-     "choose the atoms of all rows again after each sweep, in as many rounds as those in which "
-     "the supports were found",
+     "after each sweep choose the atoms of all rows again, in the same number of rounds as those "
+     "of --supports",
      .effect = OPTION_BITS},
     {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "rows to which no atom is fitted: the log says how much of them the atoms of each sweep "
@@ -63,7 +64,7 @@ static const struct option_row refit_rows[] = {
      "ranks gives the same bits",
      .effect = OPTION_RUN},
     MAX_SECONDS_OPTION(AT(max_seconds), "a batch of atoms"),
-    SAVE_SECONDS_OPTION(AT(save_seconds), "", "only on a stop request"),
+    SAVE_SECONDS_OPTION(AT(save_seconds), "", "save only on a stop request"),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     DRY_RUN_OPTION(AT(dry_run)),
     RATES_OPTION(AT(rates)),
@@ -73,7 +74,7 @@ static const struct option_table tables[] = {
     {"Input", fit_name_rows, FIT_NAME_ROWS, AT(names)},
     {"Refit", refit_rows, LENGTH(refit_rows), 0},
     {"Result", folder_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed; the result has the same bits", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
+    {"Speed; no bit of the result changes", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -81,24 +82,24 @@ static const struct option_set refit_set = {
     .command = "sagitta refit",
     .arguments = "[DECK]",
     .doc =
-        "Move the atoms of a dictionary so that they explain more of the rows.  Each atom takes "
-        "a Newton step from the residuals of its rows; then its codes are solved again."
+        "Move the atoms of a dictionary so that they explain more of the rows.  Each atom takes a "
+        "Newton step from the residuals of its rows; then its codes are solved again."
         "\v"
-        "A step is kept only if it does not make the rows of the atom worse.  Atoms that "
-        "share no row form a class and move together; a sweep goes through all classes.  "
+        "A step is kept only if the rows of the atom are not described worse after it.  Atoms "
+        "that share no row form a class and move together; a sweep goes through all classes.  "
         "After every sweep the folder of --output gets dictionary.h5, with /fit/history, and "
         "supports.h5.  On a GPU a sweep is not written if it ends while an earlier one is being "
-        "written, unless it is the last.  The penalty rho is that of the supports.\n\n" STOP_SIGNALS
-        ", use --max-seconds, or create a file STOP in the folder of --output.  The job ends with "
-        "exit code 75 within the sweep, and sweep.h5 holds the unfinished sweep for --resume.  If "
-        "it is stopped while atoms and codes of rows are found at the end of a sweep, --resume "
-        "repeats that.\n\n"
+        "written, unless it is the last.  The penalty rho is that of the supports.\n\n"
+        "--max-seconds stops a job after a given time.  To stop a running job, create a file STOP "
+        "in the folder of --output, " STOP_SIGNALS "A stopped job ends with exit code 75 within "
+        "the sweep, and sweep.h5 holds the unfinished sweep.  A job that is stopped at the end of "
+        "a sweep, while atoms and codes of rows are found, repeats this step with --resume.\n\n"
         "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
         "      --supports run/supports.h5 --sweeps 5 --output refit/\n\n"
         "With --keep-supports or --encoder the supports stay as they are: each sweep finds the "
         "best atoms for them, and then the best codes.  If the supports are those of an encoder, "
-        "dictionary.h5 has it too: `encode --encoder` then finds the supports of other rows by it, "
-        "and solves their codes.\n\n"
+        "dictionary.h5 has the encoder too: `encode --encoder` then finds the supports of other "
+        "rows with the encoder, and solves their codes.\n\n"
         "  sagitta refit --rows acts.h5 --encoder sae/ --holdout unseen.h5 --sweeps 4 \\\n"
         "      --output better/\n"
         "  sagitta encode --rows unseen.h5 --encoder better/ --output codes/",

@@ -36,10 +36,10 @@ static const struct option_row input_rows[] = {
 };
 
 static const struct option_row seed_rows[] = {
-    {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT", "atoms to make",
+    {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT", "number of atoms",
      .effect = OPTION_BITS},
     {"frame", OPTION_INT, AT(frame), "1", 1, MAX_FRAME, NULL, "VECTORS",
-     "orthonormal vectors an atom has, each from a row of its own", .effect = OPTION_BITS},
+     "number of orthonormal vectors of an atom, each from a row of its own", .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws other rows", .effect = OPTION_BITS},
 };
@@ -54,14 +54,13 @@ static const struct option_table tables[] = {
 static const struct option_set seed_set = {
     .command = "sagitta seed",
     .arguments = "[DECK]",
-    .doc = "Draw a starting dictionary from rows: distinct rows, none of them zero, scaled to unit "
-           "norm."
+    .doc = "Draw a starting dictionary from rows: distinct rows, none of them zero, scaled to "
+           "unit norm."
            "\v"
            "The draw depends on the rows, --atoms, --frame, --center and --seed alone, so the "
            "dictionary is the same, bit for bit, on any number of ranks.\n\n"
-           "Every row is read and has to be finite, those that are not drawn too.  "
-           "Real activations usually want --center: their mean is large and says nothing about a "
-           "single row.\n\n"
+           "Every row is read and must be finite, even if it is not drawn.  Real activations "
+           "usually want --center: their mean is large and says nothing about a single row.\n\n"
            "  mpirun -n 4 sagitta seed --rows acts.h5 --atoms 16384 --center \\\n"
            "      --output dict/\n"
            "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"

@@ -35,12 +35,13 @@ static const struct option_row input_rows[] = {
 
 static const struct option_row mixer_rows[] = {
     {"mixer", OPTION_TEXT, AT(mixer), NULL, 0, 0, NULL, "CAPTURE",
-     "clients may also send tokens of the gated delta net of this capture: their rows are those "
-     "of `sagitta harvest`. Of the capture only the net and its convolution are used, not its "
-     "tokens",
+     "clients may also send tokens of the gated delta net in this capture; the server computes "
+     "their rows as `sagitta harvest` does. Of the capture only the net and its convolution are "
+     "used, not its tokens",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     {"streams", OPTION_INT, AT(streams), "64", 1, 1 << 16, NULL, "COUNT",
-     "sequences of tokens whose states are kept, of all clients together", .effect = OPTION_RUN},
+     "number of token sequences whose states are kept, for all clients together",
+     .effect = OPTION_RUN},
 };
 
 static const struct option_row codes_rows[] = {
@@ -64,8 +65,8 @@ static const struct option_row client_rows[] = {
      "HOST is an address of this machine or *. Port 0 takes a free one",
      .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"keys", OPTION_TEXT, AT(keys), NULL, 0, 0, NULL, "DIR",
-     "with a port: encrypt, and serve only clients that have the secret key to one of the "
-     "DIR/clients/NAME.pub; these files may be added and removed while the server runs",
+     "with a port: encrypt, and serve only clients that have the secret key to one of the public "
+     "keys DIR/clients/NAME.pub; these files may be added and removed while the server runs",
      .effect = OPTION_RUN, .flags = OPTION_INPUT},
     {"no-keys", OPTION_FLAG, AT(no_keys), "no", 0, 1, NULL, NULL,
      "with tcp:PORT: serve every user of this machine, without encryption", .effect = OPTION_RUN},
@@ -81,14 +82,15 @@ static const struct option_row client_rows[] = {
     {"bulk-rows", OPTION_INT, AT(bulk_rows), "65536", 1, 1 << 24, NULL, "ROWS",
      "largest number of rows of a bulk request, which is divided into steps", .effect = OPTION_RUN},
     {"credit", OPTION_INT, AT(credit), "64", 1, 4096, NULL, "REQUESTS",
-     "requests of one client that may wait for a reply; more are refused as busy. The Python "
-     "client waits instead of sending more",
+     "number of requests of one client that may wait for a reply; more are refused as busy. The "
+     "Python client waits instead of sending more",
      .effect = OPTION_RUN},
     {"queue-mib", OPTION_INT, AT(queue_mib), "256", 1, 1 << 20, NULL, "MIB",
-     "memory of waiting rows of all clients; more are refused as busy", .effect = OPTION_RUN},
+     "memory for the waiting rows of all clients; rows beyond it are refused as busy",
+     .effect = OPTION_RUN},
     {"unread-mib", OPTION_INT, AT(unread_mib), "64", 1, 1 << 20, NULL, "MIB",
-     "memory of the replies to one client that are not computed or not read yet; for all "
-     "clients together four times as much. Requests beyond it are refused as busy",
+     "memory for those replies to one client that are not computed or not read yet; all clients "
+     "together have four times this memory. Requests beyond it are refused as busy",
      .effect = OPTION_RUN},
 };
 
@@ -107,7 +109,7 @@ static const struct option_row file_rows[] = {
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "continue unfinished results of --backlog, and keep complete ones", .effect = OPTION_RUN},
     {"force", OPTION_FLAG, AT(force), "no", 0, 1, NULL, NULL,
-     "replace results of --backlog and --ledger that are there", .effect = OPTION_RUN},
+     "replace existing results of --backlog and --ledger", .effect = OPTION_RUN},
     {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
      "save the finished rows of a file every SECONDS; if the server is killed, --resume continues "
      "from the last save; 0: only when the server ends",
@@ -163,8 +165,8 @@ static const struct option_row run_rows[] = {
 static const struct option_row ledger_rows[] = {
     {"ledger", OPTION_TEXT, AT(ledger), NULL, 0, 0, NULL, "FOLDER",
      "write ledger.h5 to FOLDER when the server ends: for each step the state of the queues and "
-     "the rows that it took, for each request how it ended; `sagitta verify` plans every step "
-     "again",
+     "the rows that the step took, for each request how it ended; `sagitta verify` plans every "
+     "step again and compares",
      .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"record", OPTION_FLAG, AT(record), "no", 0, 1, NULL, NULL,
      "with --ledger: also write live.h5 with the rows of all requests, which are data of users",
@@ -184,7 +186,7 @@ static const struct option_table tables[] = {
     {"Codes", codes_rows, LENGTH(codes_rows), 0},
     {"Clients", client_rows, LENGTH(client_rows), 0},
     {"Files", file_rows, LENGTH(file_rows), 0},
-    {"Steps; replies have the same bits", step_rows, LENGTH(step_rows), 0},
+    {"Steps; no bit of a reply changes", step_rows, LENGTH(step_rows), 0},
     {"Ledger", ledger_rows, LENGTH(ledger_rows), 0},
     {"Speed and end", run_rows, LENGTH(run_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},

@@ -34,8 +34,7 @@ struct solve_options {
 
 static const struct option_row input_rows[] = {
     {"systems", OPTION_TEXT, AT(systems), NULL, 0, 0, NULL, "FILE",
-     "arrow systems, as doc/formats.md has them: from `sagitta assemble`, `sagitta synth "
-     "--systems` "
+     "file of arrow systems (doc/formats.md) from `sagitta assemble`, `sagitta synth --systems` "
      "or another program",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"ridge-t", OPTION_REAL, AT(ridge_t), "0", 0, 1e300, NULL, "RIDGE",
@@ -43,11 +42,11 @@ static const struct option_row input_rows[] = {
     {"ridge-b", OPTION_REAL, AT(ridge_b), "0", 0, 1e300, NULL, "RIDGE",
      "number added to the diagonal of every border", .effect = OPTION_BITS},
     {"escalate", OPTION_FLAG, AT(escalate), "no", 0, 1, NULL, NULL,
-     "try a system that fails again with larger ridges, ten times larger each time, at most 22 "
+     "if a system fails, try it again with larger ridges, ten times larger each time, at most 22 "
      "times",
      .effect = OPTION_BITS},
     {"strict", OPTION_FLAG, AT(strict), "no", 0, 1, NULL, NULL,
-     "exit 1 when a system failed; exit 65, without a result, when one is not finite",
+     "exit with 1 if a system failed; exit with 65, without a result, if a system is not finite",
      .effect = OPTION_RUN},
 };
 
@@ -58,14 +57,16 @@ static const struct option_row end_rows[] = {
 
 static const struct option_row speed_rows[] = {
     {"batch", OPTION_LONG, AT(batch), "0", 0, 0x1p40, NULL, "ROWS",
-     "rows held at a time, at least one system; 0: as many as pay", .effect = OPTION_RUN},
+     "number of rows that are in memory at a time, at least those of one system; 0: chosen for "
+     "speed",
+     .effect = OPTION_RUN},
     THREADS_OPTION(AT(threads)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set; baseline takes the loops of avx2"),
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory and disk needed by the whole job, and do nothing: neither --output nor "
-     "what --resume would find is looked at",
+     "print the memory and disk that the whole job needs, then end; neither --output nor an "
+     "earlier run there is looked at",
      .effect = OPTION_RUN},
     RATES_OPTION(AT(rates)),
 };
@@ -74,7 +75,7 @@ static const struct option_table tables[] = {
     {"Systems", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"When it ends", end_rows, LENGTH(end_rows), 0},
-    {"Speed and memory; the result has the same bits", speed_rows, LENGTH(speed_rows), 0},
+    {"Speed and memory; no bit of the result changes", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -82,15 +83,17 @@ static const struct option_set solve_set = {
     .command = "sagitta solve",
     .arguments = "[DECK]",
     .doc =
-        "Solve arrow systems: steps of rows and border, and the log-determinant, of each."
+        "Solve arrow systems: find the steps of rows and border, and the log-determinant, of each."
         "\v"
-        "The result, solutions.h5, holds for each system its steps, its log-determinant, and what "
-        "became of it: a system that is not positive definite fails by itself, with the place and "
-        "the bump that would mend it, and never touches another.  The bytes do not depend on the "
-        "number of ranks, batches or threads, on the device, nor on the other systems of the "
-        "file.\n\n" STOP_SIGNALS
-        ", use --max-seconds, or create a file STOP beside the result.  It ends with exit code 75 "
-        "behind a batch; its result has the first systems, and --resume does the others.\n\n"
+        "The result, solutions.h5, holds for each system its steps, its log-determinant, and its "
+        "status.  A system that is not positive definite fails alone: the result has the place of "
+        "the failure, and suggests a bump, a number which, added to the diagonal, would mend the "
+        "system.  The bytes of a system depend neither on the number of ranks, batches or "
+        "threads, nor on the device, nor on the other systems of the file.\n\n"
+        "--max-seconds stops a job after a given time.  To stop a running job, create a file STOP "
+        "beside the result, " STOP_SIGNALS
+        "A stopped job ends with exit code 75 after the current batch.  Its result has the first "
+        "systems, and --resume computes the others.\n\n"
         "  mpirun -n 4 sagitta solve --systems run/systems.h5 --escalate --output run/",
     .tables = tables,
     .count = LENGTH(tables),

@@ -38,25 +38,27 @@ static const struct option_row data_rows[] = {
      "of ties; world: features that are correlated, exclusive, frequent and rare",
      .effect = OPTION_BITS},
     {"n-rows", OPTION_LONG, AT(n_rows), "0", 0, 0x1p40, NULL, "COUNT",
-     "rows; 0: 8192 planted, 512 trig, 65536 of a world", .effect = OPTION_BITS},
+     "number of rows; 0: 8192 planted, 512 trig, 65536 in a world", .effect = OPTION_BITS},
     {"atoms", OPTION_INT, AT(atoms), "0", 0, 1 << 30, NULL, "COUNT",
-     "atoms, or features; 0: 1024 planted, 4096 trig, 16384 of a world", .effect = OPTION_BITS},
+     "number of atoms, or of features in a world; 0: 1024 planted, 4096 trig, 16384 in a world",
+     .effect = OPTION_BITS},
     {"columns", OPTION_INT, AT(columns), "0", 0, 1 << 24, NULL, "COUNT",
-     "columns; 0: 64 planted, 48 trig, of a world of 16384 features 768, of 2048 128, of 512 64",
+     "number of columns; 0: 64 planted, 48 trig; in a world 768 for 16384 features, 128 for 2048, "
+     "64 for 512",
      .effect = OPTION_BITS},
 };
 
 static const struct option_row planted_rows[] = {
     {"top-s", OPTION_INT, AT(top_s), "8", 1, MAX_TOP_S, NULL, "ATOMS",
-     "distinct atoms that make a row", .effect = OPTION_BITS},
+     "number of distinct atoms in a row", .effect = OPTION_BITS},
     {"frame", OPTION_INT, AT(frame), "1", 1, MAX_FRAME, NULL, "VECTORS",
-     "orthonormal vectors an atom has, with a code each", .effect = OPTION_BITS},
+     "number of orthonormal vectors of an atom, with a code each", .effect = OPTION_BITS},
     {"frequencies", OPTION_CHOICE, AT(frequencies), "even", 0, 0, "even|zipf", NULL,
      "how often atoms are chosen: all alike, or atom a about as often as 1/(a+1)",
      .effect = OPTION_BITS},
     {"noise", OPTION_REAL, AT(noise), "0.02", 0, 1e6, NULL, "SIGMA",
-     "standard deviation of the noise in each column; atoms have norm 1, codes a size of 0.5 to "
-     "1.5",
+     "standard deviation of the noise in each column; atoms have norm 1, and codes have absolute "
+     "values from 0.5 to 1.5",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number makes other data", .effect = OPTION_BITS},
@@ -69,14 +71,15 @@ static const struct option_row path_rows[] = {
     {"output", OPTION_TEXT, offsetof(struct output_options, output), NULL, 0, 0, NULL, "FOLDER",
      "where the files go (created)", .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"force", OPTION_FLAG, offsetof(struct output_options, force), "no", 0, 1, NULL, NULL,
-     "replace files that are there", .effect = OPTION_RUN},
+     "replace existing files", .effect = OPTION_RUN},
 };
 
 static const struct option_row run_rows[] = {
     {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows or atoms made at a time; 0: as many as pay; changes no bit", .effect = OPTION_RUN},
+     "number of rows or atoms that are made at a time; 0: chosen for speed; changes no bit",
+     .effect = OPTION_RUN},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory and disk needed, and do nothing: --output is not looked at",
+     "print the memory and disk that the job needs, then end; --output is not touched",
      .effect = OPTION_RUN},
 };
 
@@ -95,12 +98,12 @@ static const struct option_set synth_set = {
     .arguments = "[DECK]",
     .doc = "Make rows and a dictionary whose truth is known, of any size."
            "\v"
-           "In the folder of --output: rows.h5 with /rows and, for planted data, /planted/atoms "
-           "and /planted/codes, what each row is made of; dictionary.h5; start.h5 when asked for.  "
-           "With --systems it is systems.h5 alone, for `sagitta solve`.  "
-           "With --kind world there is truth.h5 beside the rows: the features, and which of them "
-           "fire in each row, for `sagitta evaluate --truth`.  "
-           "Every value depends on the options and its place alone, not on the number of ranks.\n\n"
+           "The folder of --output gets rows.h5, dictionary.h5, and start.h5 with "
+           "--start-cosine.  rows.h5 has /rows and, for planted data, /planted/atoms and "
+           "/planted/codes, of which each row is made.  With --systems the folder gets only "
+           "systems.h5, for `sagitta solve`.  With --kind world it also gets truth.h5 for "
+           "`sagitta evaluate --truth`: the features, and which of them fire in each row.  Every "
+           "value depends on the options and on its index alone, not on the number of ranks.\n\n"
            "  mpirun -n 4 sagitta synth --n-rows 100000 --atoms 4096 --output data/\n"
            "  mpirun -n 4 sagitta encode --rows data/rows.h5 \\\n"
            "      --dictionary data/dictionary.h5 --top-s 8 --output run/\n"

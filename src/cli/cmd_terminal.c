@@ -35,17 +35,20 @@ struct terminal_options {
 
 static const struct option_row direction_rows[] = {
     {"directions", OPTION_INT, AT(directions), "4", 1, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions an atom may move in, as in refit", .effect = OPTION_BITS},
+     "number of directions in which an atom may move, as in refit", .effect = OPTION_BITS},
 };
 
 static const struct option_row report_rows[] = {
     {"evidence", OPTION_CHOICE, AT(evidence), "exact", 0, 0, "exact|slq", NULL,
-     "form and factor S, or estimate log|S| by stochastic Lanczos quadrature without forming it",
+     "exact: form and factor S; slq: estimate log|S| by stochastic Lanczos quadrature, without "
+     "forming S",
      .effect = OPTION_BITS},
     {"cross", OPTION_INT, AT(cross), "100", 0, 1 << 20, NULL, "PAIRS",
-     "strongest cross-atom covariance blocks to keep", .effect = OPTION_BITS},
+     "number of covariance blocks between two atoms to keep, the strongest ones",
+     .effect = OPTION_BITS},
     {"spectrum", OPTION_CHOICE, AT(spectrum), "full", 0, 0, "full|inertia|none", NULL,
-     "what LAPACK is to say about S: eigenvalues and weak directions, their signs alone, nothing",
+     "what LAPACK computes of S. full: eigenvalues and weak directions; inertia: only the signs "
+     "of the eigenvalues; none: nothing",
      .effect = OPTION_BITS},
     {"weak", OPTION_REAL, AT(weak), "1e-8", 0, 1, NULL, "PART",
      "a direction whose stiffness is at most this part of the largest is undetermined",
@@ -53,13 +56,15 @@ static const struct option_row report_rows[] = {
     {"duplicate", OPTION_REAL, AT(duplicate), "0.99", 0, 1, NULL, "COSINE",
      "atoms with at least this cosine are near duplicates", .effect = OPTION_BITS},
     {"dump-artifact", OPTION_TEXT, AT(dump), NULL, 0, 0, NULL, "FILE",
-     "write the bytes that artifact_sha256 is of to FILE, those of each atom to FILE.atoms",
+     "write the bytes whose SHA-256 is artifact_sha256 to FILE, and the bytes of each atom to "
+     "FILE.atoms",
      .effect = OPTION_RUN, .flags = OPTION_OUTPUT},
     {"strict", OPTION_FLAG, AT(strict), "no", 0, 1, NULL, NULL,
-     "exit 1 when S is not positive definite, or the estimate did not converge",
+     "exit with 1 if S is not positive definite, or if the estimate did not converge",
      .effect = OPTION_RUN},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory needed, and do nothing: --output is not looked at", .effect = OPTION_RUN},
+     "print the memory that the job needs, then end; --output is not looked at",
+     .effect = OPTION_RUN},
 };
 
 static const struct option_row device_rows[] = {
@@ -69,11 +74,11 @@ static const struct option_row device_rows[] = {
 
 static const struct option_row memory_rows[] = {
     {"panel", OPTION_INT, AT(panel), "256", DENSE_MIN_PANEL, DENSE_MAX_PANEL, NULL, "COLUMNS",
-     "columns of S factored at a time, on a CPU", .effect = OPTION_RUN},
+     "number of columns of S that a CPU factors at a time", .effect = OPTION_RUN},
     {"workspace", OPTION_INT, AT(workspace), "1024", 1, 1 << 24, NULL, "MIB",
-     "memory beside S for rows, packed panels, Lanczos vectors", .effect = OPTION_RUN},
+     "memory for rows, packed panels and Lanczos vectors, in addition to S", .effect = OPTION_RUN},
     {"memory-limit", OPTION_INT, AT(memory), "0", 0, 1 << 24, NULL, "MIB",
-     "memory that the ranks of a machine may use; 0: what it has left", .effect = OPTION_RUN},
+     "memory that the ranks of a machine may use; 0: all that is free", .effect = OPTION_RUN},
 };
 
 static const struct option_table tables[] = {
@@ -81,23 +86,23 @@ static const struct option_table tables[] = {
     {"Model", direction_rows, LENGTH(direction_rows), 0},
     {"Report", report_rows, LENGTH(report_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed; the result has the same bits", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
-    {"Device; the result has the same bits", device_rows, LENGTH(device_rows), 0},
-    {"Memory; the result has the same bits", memory_rows, LENGTH(memory_rows), 0},
+    {"Speed; no bit of the result changes", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
+    {"Device; no bit of the result changes", device_rows, LENGTH(device_rows), 0},
+    {"Memory; no bit of the result changes", memory_rows, LENGTH(memory_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set terminal_set = {
     .command = "sagitta terminal",
     .arguments = "[DECK]",
-    .doc = "Evaluate the final state of a fit once: the joint system of all codes and borders, its "
-           "Schur complement S, 1/2 log|H|, covariance, what the data do not determine, and the "
-           "hash that names the dictionary."
+    .doc = "Evaluate the final state of a fit once: the joint system of all codes and borders, "
+           "its Schur complement S, 1/2 log|H|, covariance, what the data do not determine, and "
+           "the hash that names the dictionary."
            "\v"
-           "Directions are found by all ranks; then rank 0 works alone and the others wait without "
-           "using a core.  On a GPU S is assembled, factored and inverted there, and stays there; "
-           "the rows' own factors, and all of --evidence slq, are a CPU's.  The result is "
-           "terminal.h5; `sagitta inspect` shows it on a page.\n\n"
+           "All ranks find directions; then rank 0 works alone, and the others wait without using "
+           "a core.  A GPU assembles, factors and inverts S, which stays in its memory; a CPU "
+           "computes the factors of the rows, and all of --evidence slq.  The result is "
+           "terminal.h5, which `sagitta inspect` shows.\n\n"
            "  mpirun -n 4 sagitta terminal --rows acts.h5 --dictionary fit/dictionary.h5 \\\n"
            "      --supports fit/supports.h5 --output fit/\n"
            "  sagitta inspect fit/terminal.h5",

@@ -28,7 +28,9 @@ static const struct option_row input_rows[] = {
 };
 
 static const struct option_row list_rows[] = {
-    {"rows", OPTION_INT, AT(rows), "10", 1, MAX_TOP_ROWS, NULL, "COUNT", "rows of each atom",
+    {"rows", OPTION_INT, AT(rows), "10", 1, MAX_TOP_ROWS, NULL, "COUNT",
+     "number of rows to write "
+     "for each atom",
      .effect = OPTION_BITS},
 };
 
@@ -44,9 +46,10 @@ static const struct option_set top_set = {
     .arguments = "[DECK]",
     .doc = "Write the strongest rows of every atom: those with its largest codes."
            "\v"
-           "The larger |code| comes first, of equal ones the lower row; codes of 0 do not count.  "
-           "Memory grows with the atoms, not with the rows.  The result is top.h5; of rows in the "
-           "order of the text its numbers say where in the text an atom fires.\n\n"
+           "Rows with a larger |code| come first; of rows with equal |code|, the lower row "
+           "number.  Codes of 0 do not count.  Memory grows with the number of atoms, not of "
+           "rows.  The result is top.h5.  If rows are in the order of the text, the row numbers "
+           "say where in the text an atom fires.\n\n"
            "  sagitta top --supports run/ --output run/top.h5\n"
            "  mpirun -n 4 sagitta top --supports run/ --rows 100 --output run/top.h5",
     .tables = tables,

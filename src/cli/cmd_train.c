@@ -36,8 +36,8 @@ static const struct option_row input_rows[] = {
     HOLDOUT_OPTION(AT(holdout)),
     {"holdout-share", OPTION_REAL, AT(asked.held_out_fraction), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out about this share of --rows, at most about 65,536 rows: each window of 128 rows is "
-     "drawn with this probability, so with few rows the share may be far off. The "
-     "dictionary is not trained on held-out rows, and is judged by them; 0: no row is held out",
+     "drawn with this probability, so with few rows the share may be far off. The dictionary is "
+     "not trained on held-out rows, but judged by them; 0: no row is held out",
      .effect = OPTION_BITS},
     MAX_NORM_OPTION(AT(max_norm)),
     UNCENTERED_OPTION(AT(uncentered)),
@@ -49,8 +49,8 @@ static const struct option_row model_rows[] = {
      .effect = OPTION_BITS},
     {"selection", OPTION_CHOICE, AT(selection), "row", 0, 0, "row|batch", NULL,
      "row: the codes of a row are its --top-s largest scores, if positive; batch: the codes are "
-     "the largest scores of a whole batch, if positive, --l0 per row on average, and a threshold "
-     "for single rows is learned (BatchTopK)",
+     "the largest scores of a whole batch, if positive, --l0 per row on average; a threshold is "
+     "learned, by which single rows are encoded later (BatchTopK)",
      .effect = OPTION_BITS},
     {"top-s", OPTION_INT, AT(asked.sizes.s), "32", 1, MAX_TOP_S, NULL, "ATOMS",
      "codes per row, at most, with --selection row", .effect = OPTION_BITS},
@@ -63,10 +63,10 @@ static const struct option_row model_rows[] = {
      .effect = OPTION_BITS},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms and the mean of this dictionary, such as one of `sagitta fit`; if it "
-     "has no mean, rows are not centred. Its encoder is taken too, if it is of the kind that "
-     "is trained (with --selection row topk; with batch, batchtopk with one threshold for all "
-     "atoms), and was made for atoms of length 1 and rows less their mean. Otherwise the encoder "
-     "starts equal to the atoms",
+     "has no mean, rows are not centred. Its encoder is taken too, if two conditions hold: it is "
+     "of the kind that is trained (for --selection row: topk; for --selection batch: batchtopk, "
+     "with one threshold for all atoms), and it was made for atoms of length 1 and for rows less "
+     "their mean. Otherwise the encoder starts equal to the atoms",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "begin with the atoms, the mean and the encoder of this dictionary, as --start does, but keep "
@@ -84,10 +84,10 @@ static const struct option_row model_rows[] = {
     {"aux-weight", OPTION_REAL, AT(asked.sizes.aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT",
      "weight of the loss that trains dead atoms", .effect = OPTION_BITS},
     {"dead-rows", OPTION_LONG, AT(asked.sizes.dead_rows), "0", 0, 0x1p53, NULL, "ROWS",
-     "an atom is dead if none of the last ROWS rows used it; 0: as many as an epoch has",
+     "an atom is dead if none of the last ROWS rows used it; 0: the number of rows of one epoch",
      .effect = OPTION_BITS},
     {"seed", OPTION_LONG, AT(asked.seed), "0", 0, 0x1p53, NULL, "NUMBER",
-     "number from which the start, the order of the rows and the held-out rows are drawn",
+     "number from which the first weights, the order of the rows and the held-out rows are drawn",
      .effect = OPTION_BITS},
 };
 
@@ -109,7 +109,8 @@ static const struct option_row descent_rows[] = {
      "matrix unit computes the scores, and weights are the same only on GPUs of the same kind",
      .effect = OPTION_BITS},
     {"every", OPTION_LONG, AT(asked.every), "0", 0, 1ll << 40, NULL, "STEPS",
-     "steps between two evaluations of the held-out rows; 0: an epoch", .effect = OPTION_BITS},
+     "number of steps between two evaluations of the held-out rows; 0: the steps of an epoch",
+     .effect = OPTION_BITS},
 };
 
 static const struct option_row speed_rows[] = {
@@ -123,8 +124,8 @@ static const struct option_row speed_rows[] = {
      "the last save; 0: after each step",
      .effect = OPTION_RUN},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "stop after a step once SECONDS have passed since the start; a run makes at "
-     "least 16 steps, or one second of steps if they are long; --resume continues; 0: no limit",
+     "stop after the first step that ends more than SECONDS after the start, but not before a run "
+     "has made 16 steps or has spent one second on steps; --resume continues; 0: no limit",
      .effect = OPTION_EXTENT},
     DRY_RUN_OPTION(AT(dry_run)),
     RATES_OPTION(AT(rates)),
@@ -142,32 +143,34 @@ static const struct option_table tables[] = {
 static const struct option_set train_set = {
     .command = "sagitta train",
     .arguments = "[DECK]",
-    .doc = "Train a TopK autoencoder on rows: a dictionary, and an encoder that finds codes by "
-           "one matrix product."
-           "\v"
-           "The codes of a row are its --top-s largest scores, if positive (Gao and others 2024).  "
-           "With --selection batch the largest scores of a whole batch are chosen together, so a "
-           "row has as many as it needs (Bussmann and others 2024).  With --nested the first atoms "
-           "are also trained to describe rows without the others, and become the most general "
-           "ones (Bussmann and others 2025).\n\n"
-           "Adam trains decoder and encoder in f32, and every sum has a fixed order: the "
-           "weights have the same bits on any number of ranks and threads, on a CPU or a GPU.  "
-           "With --precision bf16 a GPU's matrix unit computes the scores of the steps, about "
-           "three times as fast for large dictionaries; the weights are then the same only on "
-           "GPUs of the same kind.  Held-out rows are evaluated in f32.  With the same number "
-           "of codes per row, the atoms of `sagitta fit` explain more; what `train` adds is an "
-           "encoder, which other programs can use.\n\n"
-           "While the job runs, the folder of --output gets state.h5 for --resume.  At the end "
-           "it gets dictionary.h5 for `encode --encoder` and `export`.\n\n" STOP_SIGNALS
-           ", use --max-seconds, or create a file STOP in the folder of --output.  The job ends "
-           "with exit code 75 after the current step; while it evaluates held-out rows, after the "
-           "next step.\n\n"
-           "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 \\\n"
-           "      --output sae/\n"
-           "  sagitta train --rows acts.h5 --atoms 4096 --selection batch --l0 32 \\\n"
-           "      --nested 128,512,4096 --output sae/\n"
-           "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
-           "  sagitta encode --rows more.h5 --encoder sae/ --output more/",
+    .doc =
+        "Train a TopK autoencoder on rows: a dictionary, and an encoder that finds codes by one "
+        "matrix product."
+        "\v"
+        "The codes of a row are its --top-s largest scores, if positive (Gao and others 2024).  "
+        "With --selection batch the largest scores of a whole batch are chosen together, so a row "
+        "has as many codes as it needs (Bussmann and others 2024).  With --nested the first atoms "
+        "are also trained to describe rows without the others, and become the most general ones "
+        "(Bussmann and others 2025).\n\n"
+        "Adam trains decoder and encoder in f32, and every sum has a fixed order: the weights "
+        "have the same bits on any number of ranks and threads, on a CPU or a GPU.  With "
+        "--precision bf16 a GPU's matrix unit computes the scores of the steps, about three times "
+        "as fast for large dictionaries; the weights are then the same only on GPUs of the same "
+        "kind.  Held-out rows are evaluated in f32.  With the same number of codes per row, the "
+        "atoms of `sagitta fit` explain more; `train` adds an encoder, which other programs can "
+        "use.\n\n"
+        "While the job runs, the folder of --output gets state.h5 for --resume.  At the end it "
+        "gets dictionary.h5 for `encode --encoder` and `export`.\n\n"
+        "--max-seconds stops a job after a given time.  To stop a running job, create a file STOP "
+        "in the folder of --output, " STOP_SIGNALS
+        "A stopped job ends with exit code 75 after the current step.  While it evaluates held-out "
+        "rows, it ends only after the next step.\n\n"
+        "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 \\\n"
+        "      --output sae/\n"
+        "  sagitta train --rows acts.h5 --atoms 4096 --selection batch --l0 32 \\\n"
+        "      --nested 128,512,4096 --output sae/\n"
+        "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
+        "  sagitta encode --rows more.h5 --encoder sae/ --output more/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

@@ -9,9 +9,9 @@
 
 const struct option_row general_rows[GENERAL_ROWS] = {
     {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
-     "warnings and errors only", .effect = OPTION_RUN},
+     "print warnings and errors only", .effect = OPTION_RUN},
     {"verbose", OPTION_FLAG, offsetof(struct general_options, verbose), "no", 0, 1, NULL, NULL,
-     "details too, and where an error came from", .effect = OPTION_RUN},
+     "print details too, and where an error came from", .effect = OPTION_RUN},
     {"json", OPTION_FLAG, offsetof(struct general_options, json), "no", 0, 1, NULL, NULL,
      "print what the command finds as one JSON object, and nothing else, to standard output",
      .effect = OPTION_RUN},
@@ -22,11 +22,11 @@ const struct option_row general_rows[GENERAL_ROWS] = {
 #define FORCE_OPTION                                                                               \
   {                                                                                                \
     "force", OPTION_FLAG, offsetof(struct output_options, force), "no", 0, 1, NULL, NULL,          \
-        "replace results that are there", .effect = OPTION_RUN                                     \
+        "replace existing results", .effect = OPTION_RUN                                           \
   }
 const struct option_row output_rows[OUTPUT_ROWS] = {
     {"output", OPTION_TEXT, offsetof(struct output_options, output), NULL, 0, 0, NULL, "PLACE",
-     "a folder for the results (created), or one file when it ends in .h5", .effect = OPTION_RUN,
+     "a folder for the results (created), or one file if PLACE ends in .h5", .effect = OPTION_RUN,
      .flags = OPTION_OUTPUT},
     FORCE_OPTION,
 };

@@ -102,16 +102,17 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define RESUME_OPTION(offset)                                                                      \
   {                                                                                                \
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
-        "continue the earlier run at --output with the same inputs. Options may differ only "      \
-        "if they change no bit, as --threads; the result has the bytes of a run "                  \
-        "without a stop. Without an earlier run it starts anew; after a complete one it ends "     \
-        "with 0",                                                                                  \
+        "continue the earlier run at --output with the same inputs. You may change only "          \
+        "options that change no bit of the result, such as --threads. A resumed run gives the "    \
+        "bytes of a run without a stop. Without an earlier run the job starts anew; if the "       \
+        "earlier run is complete, it ends with exit code 0",                                       \
         .effect = OPTION_RUN                                                                       \
   }
 #define MAX_SECONDS_OPTION(offset, what)                                                           \
   {                                                                                                \
     "max-seconds", OPTION_REAL, offset, "0", 0, 1e9, NULL, "SECONDS",                              \
-        "stop after " what " once SECONDS have passed since the start; --resume continues; 0: "    \
+        "stop at the end of " what                                                                 \
+        ", once SECONDS have passed since the start; --resume continues; 0: "                      \
         "no limit",                                                                                \
         .effect = OPTION_EXTENT                                                                    \
   }
@@ -121,16 +122,16 @@ struct device_options own_codes_device(const struct own_codes_options *o);
   {                                                                                                \
     "max-norm", OPTION_REAL, offset, "0", 0, 1e30, NULL, "MULTIPLE",                               \
         "leave out rows of massive norm, such as first tokens: rows whose norm, after the "        \
-        "column medians are subtracted, is at least MULTIPLE times that of the median row. "       \
-        "They are neither fitted nor held out; 8 suits most models; 0: no row is left out",        \
+        "column medians are subtracted, is at least MULTIPLE times the median norm. They are "     \
+        "neither fitted nor held out; 8 suits most models; 0: no row is left out",                 \
         .effect = OPTION_BITS                                                                      \
   }
 
-/* The part of --help about signals, for commands that can be stopped. */
+/* The part of --help about signals, for commands that can be stopped, in the middle of a
+ * paragraph. */
 #define STOP_SIGNALS                                                                               \
-  "To stop the job once it runs, send SIGUSR1 or SIGUSR2 to mpirun or to the program, or "         \
-  "SIGTERM or one SIGINT to the program (mpirun itself kills the job at SIGTERM, SIGINT and "      \
-  "Ctrl-C)"
+  "or send a signal: SIGUSR1 or SIGUSR2 to mpirun or to the program, or SIGTERM or one SIGINT to " \
+  "the program.  At SIGTERM, SIGINT or Ctrl-C mpirun itself kills the job.  "
 
 /* The row of --cpu-variant, whose value is at an offset. */
 #define CPU_VARIANT_OPTION(offset, help)                                                           \
@@ -173,8 +174,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
 #define HOLDOUT_OPTION(offset)                                                                     \
   {                                                                                                \
     "holdout", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                             \
-        "file of held-out rows, to judge by; without it some of --rows are held out; several "     \
-        "files as with --rows",                                                                    \
+        "file of held-out rows: no atom is fitted to them, and atoms are judged by them; "         \
+        "without it some of --rows are held out; several files as with --rows",                    \
         .effect = OPTION_BITS, .flags = OPTION_INPUT                                               \
   }
 #define UNCENTERED_OPTION(offset)                                                                  \

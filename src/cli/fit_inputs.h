@@ -34,7 +34,7 @@ extern const struct option_row fit_compute_rows[];
   {                                                                                                \
     "share", OPTION_CHOICE, offset, "auto", 0, 0, SHARE_CHOICES, NULL,                             \
         "the ranks of a node share one copy of the atoms; auto: if the node allows shared "        \
-        "memory; no: every rank has its own copy. The result has the same bits",                   \
+        "memory; no: every rank has its own copy. The choice changes no bit",                      \
         .effect = OPTION_RUN                                                                       \
   }
 enum { FIT_COMPUTE_ROWS = 2 };

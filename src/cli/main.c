@@ -17,8 +17,8 @@ static const struct program_table program = {
     .name = "sagitta",
     .usage = "Usage: sagitta COMMAND [ARGUMENTS] [--OPTIONS]\n"
              "       mpirun -n 4 sagitta encode DECK\n\n"
-             "Describe activation rows as sparse sums of dictionary atoms: exactly, on any number\n"
-             "of ranks, with the same bits.\n",
+             "Describe activation rows as sparse sums of dictionary atoms, with exact scores\n"
+             "and with the same bits on any number of ranks.\n",
     .examples = "  A first session:\n\n"
                 "  mpirun -n 2 sagitta fit --rows acts.h5 --atoms 1024 --top-s 16 --output run/\n"
                 "  mpirun -n 2 sagitta encode --rows unseen.h5 --dictionary run/ --output codes/\n"

@@ -17,23 +17,25 @@
 
 const struct option_row systems_rows[SYSTEMS_ROWS] = {
     {"systems", OPTION_LONG, AT(systems), "0", 0, 1 << 30, NULL, "COUNT",
-     "make so many arrow systems instead of rows and a dictionary; --frame is the size of their "
-     "row blocks",
+     "make this number of arrow systems instead of rows and a dictionary; --frame is the size of "
+     "their row blocks",
      .effect = OPTION_BITS},
     {"system-rows", OPTION_LONG, AT(system_rows), "256", 0, 1 << 28, NULL, "COUNT",
      "rows of a system", .effect = OPTION_BITS},
     {"lengths", OPTION_CHOICE, AT(lengths), "fixed", 0, 0, "fixed|uniform|power", NULL,
-     "rows of each: as said, 0 to twice that, or 1 to 16 times that with as many in each octave",
+     "number of rows of each system. fixed: --system-rows; uniform: 0 to twice --system-rows; "
+     "power: 1 to 16 times --system-rows, with equally many systems in each octave",
      .effect = OPTION_BITS},
     {"border", OPTION_INT, AT(border), "8", 0, ARROW_MAX_BORDER, NULL, "COUNT",
      "size of the border", .effect = OPTION_BITS},
     {"mixed", OPTION_FLAG, AT(mixed), "no", 0, 1, NULL, NULL,
-     "frames of 1 to --frame and borders of 0 to --border, side by side", .effect = OPTION_BITS},
+     "systems differ: row blocks have sizes of 1 to --frame, borders of 0 to --border",
+     .effect = OPTION_BITS},
     {"indefinite", OPTION_REAL, AT(indefinite), "0", 0, 1, NULL, "SHARE",
      "share of systems that are not positive definite, in a row or in the border",
      .effect = OPTION_BITS},
     {"ill", OPTION_REAL, AT(ill), "0", 0, 1, NULL, "SHARE",
-     "share of systems with a condition number of 1e10 and more", .effect = OPTION_BITS},
+     "share of systems with a condition number of 1e10 or more", .effect = OPTION_BITS},
 };
 
 static struct synthetic_systems made_of(const struct systems_options *o, idx frame, gidx seed)

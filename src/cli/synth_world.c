@@ -20,18 +20,18 @@
 
 const struct option_row world_rows_table[WORLD_ROWS] = {
     {"trees", OPTION_INT, AT(trees), "0", -1, 1 << 24, NULL, "COUNT",
-     "trees of 85 features whose children exclude each other; 0: one for each 128 features, -1: "
-     "none",
+     "number of trees of 85 features, in which the children of a feature exclude each other; 0: "
+     "one tree per 128 features; -1: none",
      .effect = OPTION_BITS},
     {"most", OPTION_REAL, AT(most), "0", 0, 1, NULL, "PROBABILITY",
-     "with which the most frequent feature fires; later ones fire less often, as 1 / sqrt(index); "
-     "0: 0.4 with 16384 or more features, otherwise 0.3",
+     "probability with which the most frequent feature fires; later features fire less often, as "
+     "1 / sqrt(index); 0: 0.4 with 16384 or more features, otherwise 0.3",
      .effect = OPTION_BITS},
     {"least", OPTION_REAL, AT(least), "0.0005", 0, 1, NULL, "PROBABILITY",
-     "with which the rarest feature fires", .effect = OPTION_BITS},
+     "probability with which the rarest feature fires", .effect = OPTION_BITS},
     {"first-row", OPTION_LONG, AT(first_row), "0", 0, 0x1p40, NULL, "ROW",
-     "begin with this row of the world: rows that a fit has not seen have greater numbers than its "
-     "own",
+     "number of the first row to make; for rows that a fit has not seen, give a number after its "
+     "last row",
      .effect = OPTION_BITS},
 };
 
