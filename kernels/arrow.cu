@@ -54,7 +54,8 @@ struct view {
   struct rows rows;
   double *sums; /* of the warps */
   struct border border;
-  int parts, part, count; /* blocks of the system; this one; its rows */
+  /* The number of blocks of the system; the number of this block; how many rows this block has. */
+  int parts, part, count;
 };
 
 /* The rows that a thread does at a time: pointers to them, their factors, pivots and steps. */
@@ -188,7 +189,7 @@ static __device__ inline void blocks_fold(const struct view *v, const int blocks
 }
 
 /* Make S and the right side from the rows, and from C and g_b at `c`; contains barriers.  If a warp
- * has all lanes of a block, there are at least two blocks. */
+ * has all lanes of a block, the system has at least two blocks. */
 static __device__ inline void schur_make(const struct view *v, const double *c)
 {
   int warps = products_add(v->sums, &v->rows, v->atom.n, v->part);

@@ -264,7 +264,7 @@ static __device__ inline void square_take(const struct border *b, struct columns
 /* Factor `count` columns.  Every lane factors the square, so that no root waits for another lane.
  * At the same time it factors a row of its own: x are its numbers of the previous square on entry,
  * and of this square on return.  The estimate of a root needs only the upper half of its pivot.  So
- * it is made early, from an approximate pivot, whose upper half is nearly always that of the pivot.
+ * it is made early, from an approximate pivot: the upper halves of both are nearly always equal.
  * *pair is multiplied by the pivots.  Returns whether they are good. */
 static __device__ inline int columns_factor(const struct border *b, struct columns c, int count,
                                             double *x, struct pair *pair)

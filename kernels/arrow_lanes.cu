@@ -64,8 +64,8 @@ static __device__ inline void rows_read(struct lane_rows *r, double pivot[ROUNDS
     pivot[q] = 1;
     if (row >= n) continue;
     pivot[q] = p->h[row];
-    /* Rows of an odd n could be read in this way too.  But with a constant condition everything
-     * takes 1.4 times as long on 9.0.  Without a constant, 8.0 spills registers. */
+    /* For an odd n, row_read_wide() would be right, too.  But on 9.0 the kernel takes 1.4 times as
+     * long with a constant condition here, and on 8.0 it spills registers with any other. */
     if (BORDER % 2 == 0 && (__CUDA_ARCH__ < 900 || n % 2 == 0))
       row_read_wide(r->y[q], p, row);
     else

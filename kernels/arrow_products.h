@@ -214,7 +214,8 @@ static __device__ inline void four_add(double sum[4][TOGETHER][4], int pass, con
 }
 
 /* A pass over the four or eight lanes of a warp, four at a time, so that the chain of one lane
- * continues while those of others wait.  In this order only one sum has to be kept for the tree. */
+ * continues while the chains of other lanes wait.  In this order only one sum has to be kept for
+ * the tree. */
 static __device__ inline void fours_add(double *to, int pass, const struct rows *r, int n, int part,
                                         int number)
 {
@@ -265,7 +266,7 @@ static __device__ inline int products_add(double *to, const struct rows *r, int 
   return warps >> IS_HALVED;
 }
 
-/* The tree of (N.12) over `count` sums, a power of two up to 8: those of warps, or of blocks. */
+/* The tree of (N.12) over `count` sums of warps, or of blocks; count is a power of two up to 8. */
 static __device__ inline double tree_of(const double *sums, int count, int by_blocks)
 {
   double x[8];

@@ -99,8 +99,8 @@ static __device__ inline void part_order(const struct rows *to, const double *fr
   const int width = pieces ? pieces : 1, step = team / width;
   int thread = threadIdx.x % ARROW_TEAM;
   if (IS_TINY && pieces > 0 && team % width == 0 && step % ARROW_LANES == 0) {
-    /* As below; a thread also goes from row to row by whole rounds, so both addresses grow by
-     * constants. */
+    /* As below.  But a thread goes from row to row by whole rounds, so the addresses `here` and
+     * `there` grow by constants. */
     int q = thread / width, at = thread % width * wide;
     const double *here = from + (q * size + at);
     double *there = row_at(to, q) + (place + at);
@@ -126,8 +126,8 @@ static __device__ inline void part_order(const struct rows *to, const double *fr
   }
 }
 
-/* Begin to copy rows first .. first + count - 1 of a part to shared memory.  `base` is the row of
- * the system that has number 0 here. */
+/* Begin to copy rows first .. first + count - 1 of a part to shared memory.  They are counted from
+ * row `base` of the system. */
 static __device__ inline void rows_order(const struct rows *to, const double *in, long long n,
                                          long long base, int first, int count, int part)
 {

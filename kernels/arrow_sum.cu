@@ -7,7 +7,7 @@
  *         only once
  * block   arrow_sum_threads(d, k, MMA): with MMA a warp has a lane; otherwise a thread has a lane
  *         of a tile
- * shared  arrow_sum_bytes(d, k, MMA): space for rows, twice
+ * shared  arrow_sum_bytes(d, k, MMA): two buffers of rows
  * sums    lanes of (N.12), and the levels of its tree that lie within a part
  *
  * -D ARROW_D, ARROW_K, MMA

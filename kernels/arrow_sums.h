@@ -19,7 +19,7 @@ HOST_DEVICE int sums_padded(int values)
 enum {
   TILE = ARROW_TILE,
   TILES = arrow_tiles(BORDER, TILE),
-  SUMS = sums_padded(TILE * TILE),                  /* of a thread; those from TILE^2 on are 0 */
+  SUMS = sums_padded(TILE * TILE),                  /* of a thread; sums from TILE^2 on are 0 */
   TOTALS = SUMS > SUM_LANES ? SUMS / SUM_LANES : 1, /* of a thread, after tile_fold() */
 };
 

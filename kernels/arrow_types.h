@@ -5,10 +5,10 @@
  * Floor: kernels.  Includes forms.h alone.
  *
  * A system of d, k and n is one contiguous array: B [n][d k], H [n][d d], g [n][d], C [k][k], g_b
- * [k].  Its steps are another: rows [n][d], border [k].  A system begins at a cache line.  B comes
- * first, because its rows are the widest and so touch few lines.  arrow_fetch.cu copies a system to
- * this form from page-locked arrays of the host, and arrow_return.cu copies its steps to such
- * arrays.  Without page-locked arrays, launchers copy systems and steps in this form.
+ * [k].  Its steps are a second array: rows [n][d], border [k].  A system begins at a cache line.  B
+ * comes first, because its rows are the widest and so touch few lines.  arrow_fetch.cu copies a
+ * system to this form from page-locked arrays of the host, and arrow_return.cu copies its steps to
+ * such arrays.  Without page-locked arrays, launchers copy systems and steps in this form.
  *
  * In shared memory a row is
  *     Y [k][d], u [d], L packed by columns
@@ -145,8 +145,8 @@ HOST_DEVICE int border_sums(int k)
   return k * (k + 1) / 2 + k;
 }
 
-/* Reals of shared memory for the border: S with the right side, then C and g_b.  With sums > 0 the
- * border overwrites that many sums, and has S and k reals instead. */
+/* Reals of shared memory for the border: S with the right side, then C and g_b.  If sums > 0, the
+ * border overwrites that many sums, and k reals take the place of C and g_b. */
 HOST_DEVICE int arrow_border_room(int k, int sums)
 {
   int room = arrow_columns_reals(k) + (sums ? k : k * k + k);
@@ -176,7 +176,7 @@ HOST_DEVICE int arrow_rounds(int d, int k, int n)
   return n <= 2 * ARROW_LANES ? 2 : n <= 4 * ARROW_LANES ? 4 : ARROW_MAX_ROUNDS;
 }
 
-/* Threads of a system in arrow.cu, by about the multiply-adds of its rows. */
+/* Threads of a system in arrow.cu.  `work` is about the number of multiply-adds of its rows. */
 HOST_DEVICE int arrow_team(int d, int k, int n)
 {
   long long work = (long long)n * d * (k + 4);
@@ -213,8 +213,8 @@ HOST_DEVICE int arrow_pad(int d, int k, int held, int lanes)
   return apart ? ((apart - lanes * arrow_row_reals(d, k, held)) % 16 + 16) % 16 : 0;
 }
 
-/* Rows of a system of n rows that block `part`, with 1 << shift lanes, has: the rows of its lanes
- * in every full round of 32 rows, and in the partial round at the end. */
+/* How many of a system's n rows block `part` has, with 1 << shift lanes: the rows of its lanes in
+ * every full round of 32 rows, and in the partial round at the end. */
 HOST_DEVICE int arrow_rows_of(int n, int part, int shift)
 {
   int parts = ARROW_LANES >> shift, left = n % ARROW_LANES - part;

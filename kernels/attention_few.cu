@@ -323,7 +323,8 @@ static __device__ inline void half_sync(int half)
   asm volatile("bar.sync %0, %1;" ::"r"(half + 1), "n"(WALK_THREADS / 2) : "memory");
 }
 
-/* Add the values of block b.  Then begin to copy those of block b + STAGES to the same stage. */
+/* Add the values of block b.  Then begin to copy the values of block b + STAGES to the same
+ * stage. */
 static __device__ inline void values_accumulate(const struct walk *w, struct shared *s, int b,
                                                 float acc[FEW][COLUMNS], float *l, float *before)
 {

@@ -327,7 +327,7 @@ static __device__ inline void parts_store(const struct walk *w, const float acc[
 }
 
 /* Begin a task.  begin and end: the positions of the shard that some row of the tile sees.  Both
- * limits of a row ascend with the row, so those of the first and of the last row are enough. */
+ * limits of a row ascend with the row, so the limits of the first and the last row are enough. */
 static __device__ inline void softmax_begin(struct walk *w, const struct attention_args *a)
 {
   w->a = a;

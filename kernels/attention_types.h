@@ -120,7 +120,7 @@ HOST_DEVICE int few_key_pitch(int columns, int type)
   return (few_value_pitch(columns, type) / 32 | 1) * 32;
 }
 
-/* The rows of the compiled form of attention_few that does tasks of `rows` rows. */
+/* FEW of the compiled form of attention_few that does tasks of `rows` rows. */
 HOST_DEVICE int few_rows(int rows)
 {
   return rows <= 1 ? 1 : rows <= 2 ? 2 : rows <= 4 ? 4 : FEW_ROWS;

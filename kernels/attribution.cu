@@ -9,8 +9,8 @@
  * shared  attribution_shared_bytes(HEAD_D, HEAD_DV)
  * sums    inner products are chains over columns, in one thread; the sum of a pair is a chain over
  *         positions for each head, in one lane, and a chain over heads
- * pieces  if this rank has only some of the positions, lists and chains over positions continue
- *         those of earlier pieces, and the host adds the heads
+ * pieces  if this rank has only some of the positions, it continues the lists, and the chains over
+ *         positions, of earlier pieces; and the host adds the sums of the heads
  *
  * -D HEAD_D, HEAD_DV, CELLS, CAPPED: see walk.h
  *

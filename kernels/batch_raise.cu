@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * batch_raise: replaces the scores of atoms that have a code by the scores that they would have
- * without it (N.51).  If `relative`, all scores are divided by the norm of the row with its floor
- * (N.49).  For an atom that has a code, this is the norm that the row would have without the code.
+ * without it (N.51).  If `relative`, each score is divided by the root of the row's squared norm
+ * plus the floor (N.49).  For an atom that has a code, it is the norm of the row without this code.
  *
  * grid    any number of blocks
  * block   BATCH_THREADS: one row per block

@@ -48,7 +48,7 @@ static __device__ inline struct solving solving_of(const struct codes_args *a, l
 }
 
 /* Load the numbers that earlier calls and gram.cu stored; for a single chunk, do the work of
- * gram.cu.  The state of an earlier call may have more than the old vectors. */
+ * gram.cu.  The state of an earlier call may have more vectors than the old ones of this call. */
 static __device__ inline void row_begin(const struct codes_args *a, long long row, char *shared)
 {
   struct solving w = solving_of(a, row, shared);

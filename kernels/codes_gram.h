@@ -101,8 +101,8 @@ static __device__ inline void slice_order(const struct codes_row *r, const struc
   async_commit();
 }
 
-/* Add the products of a slice to the tile.  They are the products of the chunks at index `row` and
- * `column` of the slice.  If `same`, also those of the chunk and the row of data. */
+/* Add the products of a slice to the tile: the products of the chunks at index `row` and `column`
+ * of the slice and, if `same`, the products of the chunk and the row of data. */
 static __device__ inline void slice_add(struct tile *t, const float *slice, int row, int column,
                                         int same)
 {

@@ -28,7 +28,7 @@ struct codes_row {
 
 /* The state of a row in global memory.  If NONNEGATIVE, `factor` is the Gram matrix, which is
  * stored by rows if ONE; y has the products of the row and the vectors; and `rank` is workspace
- * after all other arrays, which exists only if not ONE. */
+ * after all other arrays.  With ONE this workspace does not exist. */
 struct codes_state {
   double *factor, *rank, *y, *norms;
   unsigned *kept;

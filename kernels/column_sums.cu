@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * column_sums: chains of x - shift and of its square over the rows of each sum block.
+ * column_sums: chains of x - shift and of its square over the rows of each sum block, which is
+ * a.block consecutive rows of the dataset.
  * grid    (blocks of columns, sum blocks that have some of the rows)
  * block   COLUMN_THREADS threads, one column each
  * shared  none
- * sums    a chain over the rows of a sum block, ascending, from 0; for the sum block in progress,
- *         from `from`.  Multiply, then add, in f64 */
+ * sums    a chain over the rows of a sum block, ascending.  The chain of the first sum block begins
+ *         from `from`, the others from 0.  Multiply, then add, in f64 */
 #include "types.h"
 
 struct chain {

@@ -3,7 +3,8 @@
  * been subtracted already, by dense_product.
  *
  * grid    ceil(rows below the square / FACTOR_ROWS), at least 1
- * block   FACTOR_THREADS, one row each: the rows of the square, then own rows below it
+ * block   FACTOR_THREADS, one row each: the rows of the square, then FACTOR_ROWS rows below it, as
+ *         far as they exist
  * shared  struct shared
  * sums    a chain of fma for each entry, ascending columns, from the entry itself
  *
@@ -14,8 +15,9 @@
 
 struct shared {
   struct rows_shared rows;
-  double pivot;      /* the first pivot of a leaf */
-  double next[2][2]; /* the entries of the next pivot's row in this column and in the next one */
+  double pivot; /* the first pivot of a leaf */
+  /* The entries of the next pivot's row in this column and in the next one; two buffers. */
+  double next[2][2];
 };
 
 /* May root_quotient() divide x by the root? */

@@ -28,7 +28,7 @@ enum {
   ENTRIES_THREADS = 64
 };
 
-/* As struct dense_operand of device/dense.h; `row` or `depth` is 1. */
+/* As struct dense_operand of device/dense.h; one of the strides `row` and `depth` is 1. */
 struct product_side {
   const double *at;
   long long row, depth;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * encoder_count: the number of entries of each row.  If `top` is not 0 and more values are
- * positive, the row has `top` entries.  Then the kernel also finds the cut: the key of the smallest
- * entry.
+ * encoder_count: the number of entries of each row, which are its positive values.  If `top` is not
+ * 0 and the row has more positive values, its entries are the `top` largest.  For such a row the
+ * kernel also finds the cut: the key of the smallest entry.
  *
  * grid    ceil(n / ENCODER_WARPS)
  * block   ENCODER_WARPS warps: one warp per row

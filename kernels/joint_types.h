@@ -16,8 +16,9 @@ struct joint_offsets {
   long long y, entry, border, vector;
 };
 
-/* A batch of rows, in the layout of struct joint_state of device/cpu/joint_impl.h.  at[entry + i
- * ..] has, for each atom of row i, the index of its first border in the row. */
+/* A batch of rows, in the layout of struct joint_state of device/cpu/joint_impl.h.  From
+ * places[i].entry + i on, `at` has for each atom of row i the index of its first border in the
+ * row. */
 struct joint_args {
   const struct joint_offsets *places; /* [n] */
   const int *at;                      /* [entries + n] */

@@ -99,9 +99,10 @@ static __device__ inline int list_prune(struct candidate *list, const float *val
   return length;
 }
 
-/* A lane brings FRESH candidates.  Append those that may still be selected; returns the new length
- * of the list.  *threshold is the smallest key that may still be selected.  If atom_of is 0,
- * the smaller name wins a tie.  Otherwise names are slots, and the smaller atom_of[name] wins.
+/* A lane brings FRESH candidates, each with a name, which its entry stores.  Append the candidates
+ * that may still be selected; returns the new length of the list.  *threshold is the smallest key
+ * that may still be selected.  If atom_of is 0, the smaller name wins a tie.  Otherwise names are
+ * slots, and the smaller atom_of[name] wins.
  * ascending: names of later calls are larger, and so lose ties. */
 static __device__ inline int list_absorb(struct candidate *list, int length, int *threshold,
                                          int top_k, int ascending, const int *atom_of,

@@ -5,7 +5,7 @@
  * block   any number of threads, which take entries in turn
  * shared  none
  * sums    none; the root of a gate is rounded once, and its product with a power of two once more
- *         if that is subnormal */
+ *         if the product is subnormal */
 #include "types.h"
 
 static __device__ inline float score_of(float gate, int power)

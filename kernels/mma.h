@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products of the matrix unit by mma.sync (8.0): a warp multiplies 16 lines by VECTORS others
- * and adds in f32.  Both operands are in shared memory.  Stages, sums and options are as in
- * wgmma.h.  A warp's number is threadIdx.x / WARP. */
+ * Products of the matrix unit by mma.sync (8.0): a warp multiplies 16 lines of one operand by
+ * VECTORS lines of the other, and adds in f32.  Both operands are in shared memory.  Lines, stages,
+ * sums and options are as in wgmma.h.  A warp's number is threadIdx.x / WARP. */
 #ifndef MMA_H
 #define MMA_H
 

@@ -6,8 +6,8 @@
  * shared  nonnegative_shared_bytes(): for each vector a real, an index and a kept bit, as in
  *         codes.cu, and four reals and three bits (nonnegative_set.h); and a tile of the factor, or
  *         slices of vectors, or spans of columns
- * sums    all chains of fma in f64, in the order of the formulas; those of a slope and its size are
- *         in one lane
+ * sums    all chains of fma in f64, in the order of the formulas.  A slope and its size (the sum of
+ *         the magnitudes of its terms) are made in one lane
  *
  * -D MMA (codes_gram.h), ONE (codes_row.h): 1 if max_m <= WARP; d is 1
  *

@@ -9,8 +9,8 @@
  *         copies the next stages
  * shared  descend_shared_bytes(): stages, a block of atoms
  * sums    a chain of fma for each atom and column: first over the atoms outside of its block of
- *         DESCEND_ATOMS, ascending, then over those inside, ascending, with their values at that
- *         time
+ *         DESCEND_ATOMS, ascending, then over the atoms inside, ascending, with the values that
+ *         they have at that time: earlier atoms have moved already in this pass
  *
  * -D MMA (tensor.h), STAGES: descend_stages()
  * In the sums over atoms outside, the term of a missing atom is (-0) (+0): it changes no sum. */
@@ -19,7 +19,7 @@
 #include "tensor.h"
 
 enum {
-  COPYING = WARP * DESCEND_WARPS, /* threads that copy; as many compute */
+  COPYING = WARP * DESCEND_WARPS, /* threads that copy; the same number of threads compute */
   STEPS = DESCEND_DEPTH / STEP,
   TILES = DESCEND_ATOMS / DESCEND_DEPTH, /* tiles of a block of atoms */
   GROUP = WARP / 2                       /* lanes for a column inside */
@@ -187,8 +187,8 @@ static __device__ inline void outside_copy(const struct normal_descend_args *a,
   __syncthreads();
 }
 
-/* Sums over the atoms outside.  The operands of a tile are loaded while those of the tile before it
- * are multiplied.  Then the stage of the earlier tile is free. */
+/* Sums over the atoms outside.  The operands of a tile are loaded while the operands of the tile
+ * before it are multiplied.  Then the stage of that earlier tile is free. */
 static __device__ inline void outside_add(const struct normal_descend_args *a,
                                           const struct block *b, struct shared *s)
 {
@@ -224,7 +224,7 @@ static __device__ inline double atom_move(struct shared *s, int n, int atom, int
 }
 
 /* Move the atoms of the block one after another.  Lane l of a column has atoms l, l + GROUP and so
- * on.  As soon as an atom has moved, it is added to the sums of all atoms after it. */
+ * on.  As soon as an atom has moved, its terms are added to the sums of all atoms after it. */
 static __device__ inline void inside_move(struct shared *s, int n)
 {
   int lane = threadIdx.x % GROUP, half = threadIdx.x / GROUP, column = threadIdx.y * 2 + half;

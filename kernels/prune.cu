@@ -93,8 +93,9 @@ static __device__ inline void block_begin(struct block *b)
   b->max_pairs = b->pairs = 0;
 }
 
-/* Returns PATH_CERTIFIED, *threshold <- the row's threshold and *held <- the number of list entries
- * that reach it; or returns the direct path that the row takes. */
+/* Returns the path of the row.  If this is PATH_CERTIFIED, *threshold <- the row's threshold, and
+ * *held <- the number of list entries that reach it.  Any other path says why the row takes the
+ * direct path. */
 static __device__ inline int row_prune(const struct screen_args *a, int row, int *key,
                                        int *threshold, int *held)
 {

@@ -31,8 +31,8 @@ struct shared {
 };
 
 /* Pairs of a row tile and an atom tile.  Blocks work on neighbouring pairs at the same time.  The
- * sixteen row tiles of a band go through the atoms together, so that the atom tiles that they share
- * are in the cache. */
+ * row tiles of a band, at most BAND, go through the atoms together, so that the atom tiles that
+ * they share are in the cache. */
 enum { BAND = 16 };
 struct tile_pair {
   int number;        /* of the pair; the block's next one is number + a->blocks */

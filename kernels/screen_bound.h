@@ -15,7 +15,8 @@
 
 struct screen_norms {
   double norm, norm_short, error; /* upper bounds of |v|, |v~|, |v - v~| */
-  double mean;                    /* upper bound of the mean norm of its first 1, 2, .. columns */
+  /* Upper bound of a mean of norms: of v's first column, its first two columns, .. all columns. */
+  double mean;
 };
 
 /* (C.3) The growth of n roundings to f32, for n <= 2^20. */

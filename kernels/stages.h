@@ -3,8 +3,9 @@
  *
  * -D BULK, ATOMS_THREAD, COLUMNS, STAGES, FRAMES as in route.cu.
  * This file includes stages_bulk.h or stages_copy.h, which both define
- *   stages_enter()  returns 1 to a warp that computes, and 0 to a producer warp; the producer that
- *                   copies gets it after all copies.  Without producers, it starts the first copies
+ *   stages_enter()  returns 1 to a warp that computes, and 0 to a producer warp.  One thread of the
+ *                   producers makes all copies before it returns.  Without producers, all threads
+ *                   start the first copies
  *   stage_wait()    waits for the current stage
  *   stage_done()    is called when this warp has read the current stage; goes on to the next one */
 #ifndef STAGES_H

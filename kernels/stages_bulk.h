@@ -3,7 +3,7 @@
  * one thread of them starts all copies.
  *
  * The producers give most of their registers to the warps that compute: 384 threads begin with 168
- * each; then 128 keep 40, and 256 get 232. */
+ * registers each; then the 128 threads of the producers keep 40, and the other 256 get 232. */
 /* One thread begins to copy a stage. */
 static __device__ inline void stage_order(const struct route_args *a, struct shared *s,
                                           const struct walk *w, int serial)

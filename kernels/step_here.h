@@ -219,8 +219,8 @@ static __device__ inline double own_add(const struct step *s, const struct own_c
   return far_add<8>(s, c, max_of(first, held), end, chain);
 }
 
-/* Send the chain of sum block g after the last own row.  If the next block has more of its rows,
- * the chain goes there; otherwise it goes to the block that joins column v. */
+/* Send the chain of sum block g after the last own row.  If the next block has more rows of this
+ * sum block, the chain goes there; otherwise it goes to the block that joins column v. */
 static __device__ inline void own_send(struct step *s, int turn, int v, int width, int g,
                                        double chain)
 {

@@ -219,9 +219,9 @@ template <int IS_HELD> static __device__ inline int rows_end(const struct step *
 }
 
 /* Compute VALUES lane products for each row of the range above.  A warp does ABREAST rows together.
- * name(r, i): own row i is number r of these.  add(c, x, acc): add column c, in which the rows have
- * x[ABREAST], to acc[ABREAST][VALUES].  put(i, v, product): store product v of row i; called by one
- * lane. */
+ * name(r, i): own row i is row r of the ABREAST.  add(c, x, acc): add column c, in which the rows
+ * have x[ABREAST], to acc[ABREAST][VALUES].  put(i, v, product): store product v of row i; one lane
+ * calls it. */
 template <int VALUES, int IS_HELD, class Name, class Add, class Put>
 static __device__ inline void rows_multiply(const struct step *s, Name name, Add add, Put put)
 {

@@ -77,7 +77,8 @@ static __device__ inline int row_whiten(const struct step *s, int position, doub
   return finite;
 }
 
-/* A sum over rows.  A row adds `terms` products: its numbers from x on times those from y on. */
+/* A sum over rows.  A row adds `terms` products: of its numbers x and y, x + 1 and y + 1, and so
+ * on. */
 struct sum {
   int x, y, terms;
 };

@@ -306,7 +306,7 @@ static __device__ inline int ridges_raise(struct ridges *addition, struct ridges
 
 /* Solve with larger and larger ridges until that succeeds or must stop (N.15).  *addition: the
  * addition of the first attempt, and afterwards of the last.  found->retries: the number of failed
- * attempts so far, those of earlier calls included. */
+ * attempts so far, in this call and in earlier ones. */
 static __device__ inline void system_solve(struct step *s, struct ridges *addition,
                                            struct step_found *found)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * During a product or gradient, warps that do not multiply narrow the rows of the next band: they
+ * During a product or gradient, warps that do not multiply narrow the rows of the next launch: they
  * round f32 numbers to the precision.  cp.async copies the numbers to shared memory, two units per
- * warp at a time.  The narrowed numbers are stored as the operand of the next launch.
+ * warp at a time.  The narrowed numbers are stored as an operand of that launch.
  *
  * Floor: kernels.  Included by tensor_tile.h.
  *

@@ -52,8 +52,9 @@ static __device__ inline uint4 piece_narrowed(const struct tensor_narrow_args *a
 }
 
 /* A block takes 32 lines of a stage at a time.  Neighbouring threads read neighbouring memory.
- * If the operand is contiguous along its depth, these are the pieces of one line.  Otherwise they
- * are one piece of many lines, and threads then exchange pieces. */
+ * If the operand is contiguous along its depth, neighbouring threads have the pieces of one line.
+ * Otherwise they have the same piece of neighbouring lines; before they write, threads exchange
+ * pieces, so that they also write neighbouring memory. */
 extern "C" __global__ void __launch_bounds__(TENSOR_NARROW_THREADS)
     tensor_narrow(const __grid_constant__ struct tensor_narrow_args a)
 {

@@ -8,8 +8,8 @@
  * [tile][stage][line][128 bytes].  Lines of the left operand are its rows, and lines of the right
  * one its columns.  The sums run over the depth, which is the other direction.  Missing lines and
  * depths are zeros.  The eight 16-byte pieces of a line are swizzled as wgmma.h says, so that a
- * stage is contiguous and has no bank conflicts.  With wgmma, an operand that is stored in 16 bits
- * is not narrowed first: its boxes are copied to stages as tensor maps describe. */
+ * stage is contiguous and has no bank conflicts.  With wgmma, if both operands are stored in 16
+ * bits and tensor maps can describe them, their boxes are copied to stages instead. */
 #ifndef TENSOR_TYPES_H
 #define TENSOR_TYPES_H
 

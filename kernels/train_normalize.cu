@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * train_normalize: divides atoms by their norms (N.20), except one whose norm is 0 or not finite.
+ * train_normalize: divides each atom by its norm (N.20), unless the norm is 0 or not finite.
  *
  * grid    ceil(count / TRAIN_VECTORS)
  * block   a warp: one atom per lane

@@ -7,7 +7,7 @@
 #define TRAIN_TYPES_H
 
 enum {
-  TRAIN_THREADS = 256, /* where a thread takes single numbers, or a warp takes rows */
+  TRAIN_THREADS = 256, /* of a block where a thread takes single numbers, or a warp takes rows */
   TRAIN_BLOCKS = 1 << 12,
   TRAIN_VECTORS = 32,     /* vectors of a block, one per lane, in kernels that take vectors */
   TRAIN_SELECT_WARPS = 8, /* rows of a block of train_select */

@@ -31,7 +31,7 @@ enum {
   ROWS_OWN = 4 * ROW_QUADS,
   COLUMNS_OWN = 4 * COLUMN_QUADS,
   OWN = ROWS_OWN * COLUMNS_OWN, /* outputs of a thread */
-  ROWS_PITCH = TILE_ROWS + 4,   /* so that neighbouring depths are in other banks */
+  ROWS_PITCH = TILE_ROWS + 4,   /* so that neighbouring depths are in different banks */
   COLUMNS_PITCH = TILE_COLUMNS + 4,
   ROWS_QUADS = TILE_ROWS * DEPTHS / 4, /* quads of a stage */
   COLUMNS_QUADS = TILE_COLUMNS * DEPTHS / 4,
@@ -133,8 +133,8 @@ static __device__ inline int quad_is(const struct operand *o, int i)
   return (i + 1) * THREADS <= quads || (int)threadIdx.x + i * THREADS < quads;
 }
 
-/* The number of quads of a depth that are taken before the next depth.  It is the number of all
- * quads of a depth if this divides the number of threads, and SPAN_QUADS otherwise. */
+/* The number of quads of a depth that are taken before the next depth.  If the number of all quads
+ * of a depth divides the number of threads, all are taken; otherwise SPAN_QUADS are. */
 static __device__ inline unsigned quads_span(const struct operand *o)
 {
   return THREADS % (o->lines / 4) == 0 ? o->lines / 4 : SPAN_QUADS;

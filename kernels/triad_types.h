@@ -21,8 +21,8 @@ enum {
 
 /* The tile of a block.  A thread has row_quads groups of four rows, and column_quads groups of four
  * columns.  beside: blocks on a multiprocessor.  parts: parts in which the copies of a stage are
- * started, one per depth.  most_parts replaces it with teams, or if an operand is contiguous
- * along its depth, because there are then more copies.  slots: stages in shared memory. */
+ * started, one per depth.  There are more copies if teams divide tiles, or if an operand is
+ * contiguous along its depth; then most_parts is used instead.  slots: stages in shared memory. */
 struct triad_form {
   int rows, columns, row_quads, column_quads, beside, parts, most_parts, slots;
 };

@@ -5,7 +5,7 @@
 # name, because wheels have .so.13 and .so.2 names only.  NVRTC is opened by src/device/cuda/nvrtc.c,
 # and found through DT_RPATH, as its builtins are.
 
-# cuda_library(FOLDER NAME VERSION): path of a library below a prefix, or nothing.
+# sagitta_library(FOLDER NAME VERSION): print the path of a library below FOLDER, or nothing.
 m4_define([SAGITTA_FIND_LIBRARY], [
 sagitta_library() {
   for sagitta_at in lib64 lib lib/x86_64-linux-gnu targets/x86_64-linux/lib; do
@@ -17,7 +17,8 @@ sagitta_library() {
     done
   done
 }
-# sagitta_rpath(LIBRARY...): the options that let a program find them where it runs.
+# sagitta_rpath(LIBRARY...): print the linker options by which a program finds these libraries at
+# run time.
 sagitta_rpath() {
   for sagitta_at in "$[]@"; do
     case $sagitta_at in
@@ -26,7 +27,7 @@ sagitta_rpath() {
     esac
   done | sort -u | tr '\n' ' '
 }
-# sagitta_wheels(NAME): folders nvidia/NAME of the Pythons here.
+# sagitta_wheels(NAME): print where the Pythons of this machine could have a folder nvidia/NAME.
 sagitta_wheels() {
   for sagitta_python in python3 "$PYTHON"; do
     $sagitta_python -c 'import sys

@@ -2,12 +2,12 @@
 #
 # SAGITTA_ISA sets AVX2_CFLAGS, AVX512_CFLAGS, VNNI_CFLAGS and AMX_CFLAGS, the conditionals ISA_AVX2
 # to ISA_AMX, the macros HAVE_ISA_AVX2 to HAVE_ISA_AMX, HAVE_X86_FEATURES where a program can ask
-# the processor for its sets, and the words isa_found for the summary.  On other processors all of
-# them are absent, and the portable unit serves alone.  With sanitizers, under which these units take
-# longest to compile and are of no other use than to be run, so are sets that this processor lacks.
+# the processor for its sets, and the words isa_found for the summary.  On other processors no set
+# is found, and only the portable unit is built.  With sanitizers, sets that this processor lacks
+# are left out, too: their units take long to compile then, and could not be run here.
 
-# SAGITTA_ISA_SET(NAME, FLAGS, EXPRESSION, PRESENT): one set, known by an expression with its
-# intrinsics; and one that is true on a processor that has it.
+# SAGITTA_ISA_SET(NAME, FLAGS, EXPRESSION, PRESENT): one set.  EXPRESSION uses its intrinsics, so it
+# compiles only if the compiler knows the set.  PRESENT is true on a processor that has the set.
 AC_DEFUN([SAGITTA_ISA_SET], [
 have_isa=no
 AS_IF([test $have_x86_features = yes], [

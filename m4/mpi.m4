@@ -1,6 +1,7 @@
-# SAGITTA_MPI sets MPI_CFLAGS, MPI_LIBS and MPIEXEC: the flags of MPI come from pkg-config, else CC is
-# to be the wrapper.  A launcher of another MPI would start processes that do not know of each other,
-# so headers and launcher have to be of one, where both are known.
+# SAGITTA_MPI sets MPI_CFLAGS, MPI_LIBS and MPIEXEC.  The flags of MPI come from pkg-config.  If it
+# has none, CC must be a compiler wrapper such as mpicc.  The launcher of another MPI would start
+# processes that do not know of each other.  So headers and launcher must be of the same MPI, as far
+# as their MPIs are recognised.
 AC_DEFUN([SAGITTA_MPI], [
 AC_ARG_VAR([MPIEXEC], [MPI launcher of the tests (default: mpirun)])
 PKG_CHECK_MODULES([MPI], [ompi-c], [],
@@ -24,11 +25,11 @@ AC_COMPILE_IFELSE([AC_LANG_SOURCE([[#include <mpi.h>
 ]])], [sagitta_headers=MPICH])])
 CPPFLAGS=$sagitta_flags
 sagitta_started=unknown
-# Debian has both under names of their own, where nobody chose one.
+# If MPIEXEC was not set, also try the names under which Debian has Open MPI and MPICH.
 for sagitta_try in "$MPIEXEC" mpirun.openmpi mpiexec.mpich; do
   case `$sagitta_try --version 2> /dev/null | tr '\n' ' '` in
     *'Open MPI'* | *OpenRTE* | *PRRTE*) sagitta_found='Open MPI' ;;
-    *HYDRA* | *'Intel(R) MPI'*) sagitta_found=MPICH ;; # and what comes from it
+    *HYDRA* | *'Intel(R) MPI'*) sagitta_found=MPICH ;; # or an MPI derived from MPICH
     *) sagitta_found=unknown ;;
   esac
   test "$sagitta_try" != "$MPIEXEC" || sagitta_started=$sagitta_found

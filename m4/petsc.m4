@@ -1,5 +1,5 @@
-# SAGITTA_PETSC sets PETSC_CFLAGS, PETSC_LIBS and HAVE_PETSC: a peer for tests alone.  Of its flags
-# only the folders of its headers are wanted.
+# SAGITTA_PETSC sets PETSC_CFLAGS, PETSC_LIBS and HAVE_PETSC.  Only tests and benchmarks use PETSc.
+# Of its compiler flags only the folders of headers are kept.
 AC_DEFUN([SAGITTA_PETSC], [
 AC_ARG_WITH([petsc], [AS_HELP_STRING([--with-petsc], [compare with PETSc in the tests])],
   [], [with_petsc=no])

@@ -1,5 +1,5 @@
-# SAGITTA_PYTHON sets PYTHON, which runs the tests: the first one that has what they import, or
-# at least what most of them do.
+# SAGITTA_PYTHON sets PYTHON, which runs the tests: the first Python that has h5py, NumPy and SciPy.
+# If none has, it is the first one with h5py and NumPy, which are enough for most tests.
 AC_DEFUN([SAGITTA_PYTHON], [
 AC_ARG_VAR([PYTHON], [Python of the tests (default: the first with h5py, NumPy and SciPy)])
 AC_MSG_CHECKING([for a Python with h5py and NumPy])

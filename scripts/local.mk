@@ -24,7 +24,8 @@ dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py \
   %D%/python/examples/capture_attention.py %D%/python/examples/capture_mixer.py %D%/python/examples/write_rows.py %D%/python/examples/watch_features.py
 dist_bashcomp_DATA = %D%/completion/sagitta %D%/completion/sagitta-bench
 
-# Recipes of others, and a modulefile with the places of this installation.
+# Recipes for Spack, EasyBuild and containers, and a modulefile with the folders of this
+# installation.
 EXTRA_DIST += %D%/packaging/spack/repo.yaml %D%/packaging/spack/packages/sagitta/package.py \
   %D%/packaging/Sagitta-0.1.0-foss-2024a.eb %D%/packaging/Dockerfile \
   %D%/packaging/Dockerfile.dockerignore %D%/packaging/sagitta.def %D%/packaging/container_build \
@@ -45,7 +46,8 @@ installcheck-local:
 	  '$(bindir)' '$(man_pages_at)' '$(pkgdatadir)' '$(docdir)' '$(bashcompdir)' \
 	  '$(modulefiledir)/$(PACKAGE_VERSION)'
 
-# Which source a program was built from, checked at every build; touched only when it changes.
+# The revision of the source from which a program is built.  Every build computes it, but writes the
+# header only if it has changed.
 BUILT_SOURCES += src/cli/revision.h
 CLEANFILES += src/cli/revision.h
 src/cli/revision.h: FORCE
@@ -72,7 +74,8 @@ $(man_pages): sagitta$(EXEEXT) sagitta-bench$(EXEEXT)
 	$(AM_V_GEN)HELP2MAN='$(HELP2MAN)' $(SHELL) $(srcdir)/%D%/man_page $(srcdir) $@
 endif
 
-# Benchmarks for a process that has a main of its own, bench_torch.py; CFLAGS must have -fPIC.
+# sagitta-bench as a library, for a process that has a main of its own: scripts/bench_torch.py.
+# CFLAGS must have -fPIC.
 sagitta-bench.so: $(sagitta_bench_OBJECTS) $(sagitta_bench_DEPENDENCIES)
 	$(AM_V_CCLD)$(CC) $(AM_CFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic \
 	  -o $@ $(sagitta_bench_OBJECTS) $(LDADD) $(LIBS)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The hooks that pip calls to build the source distribution (PEP 517): they run configure and make,
-then scripts/wheel.
+"""The hooks that pip calls to build a wheel of the source distribution (PEP 517): they run
+configure and make, then scripts/wheel.
 
 `pip install ARCHIVE --config-settings configure=--with-cuda=DIR` passes extra options to configure.
 If SAGITTA_BUILD names a folder in which make was run, that build is packed, and configure is not

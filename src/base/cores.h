@@ -27,7 +27,7 @@ struct cores {
   double quota;
 };
 /* Not collective.  A quota that cannot be read counts as no limit.  If the cores of the launcher
- * cannot be read, they count as those of this process. */
+ * cannot be read, the cores of this process are taken for them. */
 void cores_find(struct cores *c);
 
 /* Write an array with the cores of all[processes] and with threads[processes]; either may be
@@ -36,13 +36,13 @@ void cores_json(const struct cores *all, const gidx *threads, int processes, str
 
 /* The part of the machine that one process of a job has. */
 struct core_partition {
-  idx processes; /* on its machine */
+  idx processes; /* processes of the job on its machine */
   idx own;       /* cores that it may run on */
   idx shared;    /* of these, cores that other processes of the job may run on, too */
   idx used;      /* cores that the job's processes on the machine may run on, at most the quota */
   idx present;   /* cores that their launcher may run on, at most the quota */
-  idx threads;   /* its part, at least 1: each core is divided equally among the processes that may
-                  * run on it, and the quota among all processes of the machine */
+  idx threads;   /* its part, at least 1: each core is divided equally among the job's processes
+                  * that may run on it, and the quota among all these processes of the machine */
 };
 struct core_partition cores_partition(const struct cores *all, int processes, int which);
 

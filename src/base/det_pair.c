@@ -44,7 +44,7 @@ static int reduce(real *x, int32_t *upper)
   }
   memcpy(&bits, x, sizeof bits);
   *upper = (int32_t)(bits >> 32 & 0xfffff);
-  int32_t carry = (*upper + 0x95f64) & 0x100000; /* a fraction above sqrt(2) is halved */
+  int32_t carry = (*upper + 0x95f64) & 0x100000; /* a significand above sqrt(2) is halved */
   k += (int)(bits >> 52) - 1023 + (carry >> 20);
   uint64_t exponent = (uint64_t)(0x3ff00000 ^ carry) << 32;
   bits = (bits & 0x000fffffffffffffu) | exponent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Size and times are compared.  The time of the last status change shows a writer that sets the
- * modification time back.  This time also changes if a name of the file is removed, which is
- * allowed. */
+ * Device and inode, size and times are compared.  The time of the last status change shows a writer
+ * that sets the modification time back.  This time also changes if a name of the file is removed,
+ * which is allowed. */
 #include "base/file_facts.h"
 
 #include <errno.h>

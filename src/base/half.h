@@ -13,8 +13,8 @@ void f16_to_f32(const uint16_t *bits, gidx count, float *out);
 void bf16_to_f32(const uint16_t *bits, gidx count, float *out);
 
 /* The bits of a value that is exactly a binary16, or a bfloat16.  Any other finite value must be in
- * the range of the 16-bit type, and gives the bits of a neighbour.  Infinities and the canonical
- * NaN are kept. */
+ * the range of the 16-bit type, and gives the bits of one of its two neighbours in this type.
+ * Infinities and the canonical NaN are kept. */
 uint16_t f16_bits(float value);
 uint16_t bf16_bits(float value);
 

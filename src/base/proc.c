@@ -146,7 +146,8 @@ gidx proc_memory(const char *root)
 {
   double left =
       fmin(groups_visit(root, "", memory_read), groups_visit(root, "memory", memory_read_1));
-  return left < 0x1p62 ? (gidx)left : INT64_MAX; /* version 1: without a limit some 2^63 */
+  /* If there is no limit, version 1 has one of about 2^63 bytes. */
+  return left < 0x1p62 ? (gidx)left : INT64_MAX;
 }
 
 static double pids_read(const char *folder)

@@ -7,8 +7,8 @@
 #define BASE_STACK_H
 
 /* Raise this process's stack limit if it is too low.  Call it before MPI starts, since MPI
- * libraries crash with a smaller stack.  Not collective.  ERR_MEMORY: the system does not allow to
- * raise it. */
+ * libraries crash with a smaller stack.  Not collective.  ERR_MEMORY: the system refuses to raise
+ * it. */
 int stack_raise(void);
 
 /* Check the thread stack size that the environment asks for.  ERR_USAGE: it is not 256K to 1G. */

@@ -14,8 +14,8 @@ static void tree_push(real *tree, gidx blocks, real value)
   tree[level] = value;
 }
 
-/* The sum over all blocks.  The sum of a subtree without a right half is that of its left half.  So
- * the finished subtrees are added from the smallest, which is the rightmost, to the largest. */
+/* The sum over all blocks.  The sum of a subtree without a right half is the sum of its left half.
+ * So the finished subtrees are added from the smallest, which is the rightmost, to the largest. */
 static real tree_total(const real *tree, gidx blocks)
 {
   real sum = 0;

@@ -68,8 +68,8 @@ static void *helper_main(void *unused)
 }
 
 /* With the mutex held: let helpers join a loop.  Helper threads are started until there are as many
- * as the loops in progress want together, or twice as many as this loop wants.  If none can be
- * started, the caller does the whole loop. */
+ * as all loops in progress want together, but at most twice as many as this loop wants.  If there
+ * are no helpers, the caller does the whole loop. */
 static void loop_begin(struct spare_loop *l)
 {
   helpers.asked += l->most;

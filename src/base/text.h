@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 /* Replace by blanks what may control a terminal: the control characters U+0000 .. U+001F and U+007F
- * .. U+009F, and characters that change the direction of writing.  Replace bytes that are not UTF-8
- * by '?'. */
+ * .. U+009F, and characters that separate lines or change the direction of writing.  Replace bytes
+ * that are not UTF-8 by '?'. */
 void text_clean(char *text);
 
 /* *code <- the character at `text`; returns its number of bytes, 0 if it is not UTF-8. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Steps are slots of a table, which the thread checks a few times per second.  The last message is
- * printed by another thread, because the terminal or the disk may hang, too. */
+ * Steps are slots of a table, which the thread checks about ten times per second, or more often.
+ * The last message is printed by another thread, because the terminal or the disk may hang, too. */
 #include "base/watchdog.h"
 
 #include <pthread.h>

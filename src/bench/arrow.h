@@ -23,7 +23,7 @@ extern const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS];
 int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *common,
                 struct comm *c);
 
-/* The same systems for other benchmarks, with a border of o->border; each rank has a share.
+/* Systems of the same kind for other benchmarks, with a border of o->border; each rank has a share.
  * bench_arrow_begin(): *bytes <- the bytes of this rank's systems and steps.  bench_arrow_solve()
  * solves all systems of this rank. */
 int bench_arrow_begin(const struct bench_arrow_options *o, const struct bench_common *common,

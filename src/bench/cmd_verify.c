@@ -103,7 +103,7 @@ static int operation_check(struct verifier *v, struct dense_case *c, enum dense_
   return OK;
 }
 
-/* On entry c->error has rows; on return the sums of atoms minus these rows. */
+/* On entry c->error has rows, or zeros; on return the sums of atoms minus these numbers. */
 static int errors_make(struct verifier *v, struct dense_case *c)
 {
   gidx numbers = (gidx)c->n * c->p;

@@ -83,8 +83,8 @@ static int repeat_run(struct bench *b, int turn)
   return OK;
 }
 
-/* Write a line.  of_peer: our rate divided by that of dpotrf, 0 if there is none; total: seconds of
- * factor, inverse and product together. */
+/* Write a line.  of_peer: our rate divided by the rate of dpotrf; 0: dpotrf was not timed.  total:
+ * seconds of factor, inverse and product together. */
 static void line_write(const struct bench *b, int which, double seconds, double of_peer,
                        double total, struct json *j)
 {

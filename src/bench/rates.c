@@ -56,7 +56,7 @@ enum {
 static const double RUN_TERMS = 4e9; /* multiply-adds of a run of routing, roughly */
 static const idx COLUMNS[] = {64, 256, MOST_COLUMNS}, ATOMS[] = {512, CODED_ATOMS, MOST_ATOMS};
 static const idx TOP_S[] = {1, 8, MOST_S}, CODED_S[] = {8, 32, MOST_S}, ROUNDS[] = {1, 8};
-static const idx ENDS_S[] = {8, MOST_S}; /* for rates that are close to a line between these two */
+static const idx ENDS_S[] = {8, MOST_S}; /* for rates that are nearly linear between these two */
 
 struct bench {
   const struct bench_common *common;
@@ -208,7 +208,7 @@ static int route_run(struct bench *b, const double *at)
 }
 
 /* Solve the codes of the supports that round `round` ends with.  The last round gives codes and
- * quality, a round before it gives residuals. */
+ * quality; each earlier round gives residuals. */
 static int round_solve(struct bench *b, idx s, idx rounds, idx round)
 {
   struct codes_job job = {.n = b->n,
@@ -670,7 +670,7 @@ static int count_measure(struct bench *b, idx p, idx s)
     took[i] = spent(b, begun, b->common->threads);
     encode_free(&result);
   }
-  /* at least a hundredth of `others`, whose variations may exceed the rest */
+  /* The variation of `others` may exceed the rest, so at least a hundredth of `others` remains. */
   double least = others / 100, rest = fmax(took[1] - took[0] - others, least);
   TRY(slowest(b, rest, &rest));
   return rate_add(b, RATE_COUNT, at, FILE_BLOCKS * ROW_BLOCK, rest);
@@ -684,7 +684,7 @@ static int counts_measure(struct bench *b)
   return OK;
 }
 
-/* On rank 0: write rows to the file b->path, which others read. */
+/* On rank 0: write rows to the file b->path, which all ranks read. */
 static int rows_file_write(struct bench *b)
 {
   struct matrix_output f = {0};

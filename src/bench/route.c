@@ -363,7 +363,7 @@ static void table_print(struct bench *b)
   if (j) json_end(j);
 }
 
-/* Route without a pause for a second, because a GPU that grows hot lowers its clock. */
+/* Route again and again for a second, because a GPU that grows hot lowers its clock. */
 static int sustained_print(struct bench *b, enum bench_case which)
 {
   const double min = 1; /* seconds */

@@ -23,7 +23,7 @@ struct bench {
   const struct bench_route_options *o;
   const struct bench_common *common;
   struct device device;
-  struct buffer x, w, y, product; /* [m][k], [n][k], [m][n]; of sgemm, CPU only: [PEER_ROWS][n] */
+  struct buffer x, w, y, product; /* [m][k], [n][k], [m][n]; CPU only: sgemm's [PEER_ROWS][n] */
   struct buffer dx, dw;           /* [m][k], [n][k] */
   struct buffer work;             /* work space of products and gradients */
   enum precision precision;

@@ -44,7 +44,7 @@ struct bench {
   struct arena arena;
   char result[PATH_MAX], journal[PATH_MAX], plain[PATH_MAX];
   idx *atoms;                 /* [ROW_BLOCK][s] */
-  float *score;               /* the same */
+  float *score;               /* [ROW_BLOCK][s] */
   unsigned char *slab;        /* [slabs.slab] bytes that the plain writer writes per sum block */
   gidx *density;              /* [k] rows of each atom */
   struct h5_slabs slabs;      /* offsets of the chunks in the last result */

@@ -72,7 +72,7 @@ static const struct option_set assemble_set = {
     .has_config = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job, on the heap, since threads may use it after a failure (job/run.h). */
 struct assemble_state {
   struct run *run;
   struct comm *c;

@@ -90,7 +90,7 @@ static const struct option_set attribute_set = {
     .has_config = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job, on the heap, since threads may use it after a failure (job/run.h). */
 struct attribute_job {
   struct supports_input supports;
   struct dictionary_input dictionary;

@@ -56,7 +56,7 @@ static const struct option_set color_set = {
     .has_config = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job, on the heap, since threads may use it after a failure (job/run.h). */
 struct color_job {
   struct supports_input in;
   struct color_result result;

@@ -80,7 +80,7 @@ static const struct option_set compare_set = {
     .takes_files = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job, on the heap, since threads may use it after a failure (job/run.h). */
 struct compare_job {
   struct dictionary_input in[2];
   struct compare_task task;
@@ -130,7 +130,7 @@ static int inputs_open(struct compare_job *j, struct compare_options *o,
 }
 
 /* Print how many atoms of one dictionary have a |cosine| of `above` or less with their nearest atom
- * in the other one.  Name the first of these atoms, the lowest |cosine| first. */
+ * in the other one.  Name up to SHOWN of these atoms, the lowest |cosine| first. */
 static void lonely_print(const struct matches *p, char name, real above)
 {
   enum { SHOWN = 8 };

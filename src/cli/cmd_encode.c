@@ -190,7 +190,7 @@ static const struct option_set route_set = {
     .has_config = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job, on the heap, since threads may use it after a failure (job/run.h). */
 struct encode_state {
   struct rows_input rows;
   struct captured captured; /* with --capture */
@@ -233,7 +233,7 @@ static int encoder_solves(const struct encode_options *o, const struct encode_st
 }
 
 /* With --detect the detectors of --dictionary are the encoder: the value of --dictionary becomes
- * that of --encoder. */
+ * the value of --encoder. */
 static int detect_take(struct encode_state *job, struct encode_options *o)
 {
   if (!o->detect) return OK;
@@ -259,8 +259,8 @@ static int detectors_check(const struct encode_state *job)
   return OK;
 }
 
-/* --l0 with --dictionary, unless active_take() takes the encoder of its file: make an encoder that
- * chooses active atoms, as `fit --find features` does (N.58). */
+/* --l0 with --dictionary, unless active_take() took the dictionary as an encoder: make an encoder
+ * that chooses active atoms, as `fit --find features` does (N.58). */
 static int active_make(struct encode_state *job, const struct encode_options *o)
 {
   const struct atom_source *atoms = &job->dictionary.source;
@@ -294,7 +294,7 @@ static int active_make(struct encode_state *job, const struct encode_options *o)
 }
 
 /* --l0 with --dictionary: if the dictionary is a result of `fit --find features`, *is <- 1, and the
- * value of --dictionary becomes that of --encoder. */
+ * value of --dictionary becomes the value of --encoder. */
 static int active_take(struct encode_state *job, struct encode_options *o, int *is)
 {
   *is = 0;
@@ -601,7 +601,7 @@ static int result_close(void *self)
   return encode_close(&job->files, &job->result);
 }
 
-/* Claim the output path.  If an earlier run has done some rows, the task is for the others. */
+/* Claim the output path.  If an earlier run has done some rows, the task is for the other rows. */
 static int files_open(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   struct encode_files *f = &job->files;
@@ -647,8 +647,8 @@ static int cuts_confirm(struct run *run, const struct encode_state *job)
                              : OK);
 }
 
-/* If a mean is subtracted: warn if these rows are of another scale than the fitted ones.  Otherwise
- * advise to subtract one, unless the dictionary was fitted without a mean or --encoder is given. */
+/* If a mean is subtracted: warn if these rows have another scale than the fitted rows.  If none is,
+ * advise to subtract it, unless the dictionary was fitted without a mean or --encoder is given. */
 static void mean_advise(const struct run *run, const struct encode_options *o,
                         const struct encode_state *job)
 {

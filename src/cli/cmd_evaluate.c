@@ -103,7 +103,7 @@ static const struct option_set evaluate_set = {
     .has_config = 1,
 };
 
-/* A row's codes predict three labels: that of the row itself, of the previous and the next row. */
+/* A row's codes predict three labels: of the row itself, of the previous and of the next row. */
 enum { LABEL_SERIES = 3 };
 
 /* The inputs --truth, --labels and --encoder, which measure how well atoms find features, and the
@@ -211,8 +211,8 @@ static int encoder_open(struct feature_inputs *f, const struct row_source *rows)
 }
 
 /* Open --truth, --labels and --encoder, if they are given.  ERR_USAGE: there is an encoder and no
- * labels.  ERR_IO.  ERR_INPUT: they are not of these rows, or have another number of columns.  Call
- * features_close() also after a failure. */
+ * labels.  ERR_IO: a file cannot be read.  ERR_INPUT: a file does not belong to these rows, or has
+ * another number of columns.  Call features_close() also after a failure. */
 static int features_open(struct feature_inputs *f, const struct row_source *rows)
 {
   CHECK(!f->encoder_name || f->labels_name, ERR_USAGE,
@@ -354,7 +354,7 @@ static void features_json(const struct feature_inputs *f, const struct feature_m
   }
 }
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job, on the heap, since threads may use it after a failure (job/run.h). */
 struct evaluate {
   struct rows_input rows;
   struct dictionary_input dictionary;

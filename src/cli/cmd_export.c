@@ -104,7 +104,7 @@ static const struct option_set export_set = {
     .takes_files = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job, on the heap, since threads may use it after a failure (job/run.h). */
 struct export_job {
   struct rows_input rows;
   struct dictionary_input dictionary;

@@ -457,9 +457,9 @@ static void encode_fill(struct fit_job *j)
                                    .max_cosine = j->o->cosine_limit};
 }
 
-/* Announce the bytes that a stop writes: the atoms of the last sweep, and those of the sweep before
- * it, which may not be on disk yet.  Without --minibatch also sweep.h5.  With --minibatch also the
- * Gram matrix and the sums of rows, or with --update conjugate one weight per atom. */
+/* Announce the bytes that a stop writes: the atoms of the last two sweeps, since the atoms of the
+ * earlier one may not be on disk yet.  Without --minibatch also sweep.h5.  With --minibatch also
+ * the Gram matrix and the sums of rows, or with --update conjugate one weight per atom. */
 static void ending_set(const struct fit_job *j)
 {
   gidx k = j->task.k, p = j->rows.source.p;

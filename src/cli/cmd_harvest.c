@@ -90,7 +90,7 @@ static const struct option_set harvest_set = {
     .has_config = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job, on the heap, since threads may use it after a failure (job/run.h). */
 struct harvest_job {
   struct capture_input in;
   struct device device;
@@ -260,8 +260,8 @@ static int mixer_state_write(void *self, idx slot, const float *s, const float *
   return state_output_write(&((struct mixer_job_files *)self)->state, slot, s, taps);
 }
 
-/* Open the device.  If it is `auto` and the GPU has no kernel for the net, the CPU is opened, and
- * the log says why. */
+/* Open the device.  If --device is `auto` and the GPU has no kernel for the net, the CPU is opened,
+ * and the log says why. */
 static int mixer_device_open(struct mixer_job_files *j, struct device_options *options)
 {
   options->work += mixer_work(&j->in.source);

@@ -62,7 +62,7 @@ static const struct option_set import_set = {
     .takes_files = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job, on the heap, since threads may use it after a failure (job/run.h). */
 struct import {
   struct autoencoder source;
   struct output_path place;

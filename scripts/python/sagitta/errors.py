@@ -45,7 +45,7 @@ class NegativeVariance(Warning):
 
 
 class FewHeldOut(Warning):
-    """Too few rows were held out to measure how much is explained of unseen rows."""
+    """Too few rows, or none, were held out to measure how much is explained of unseen rows."""
 
 
 class Minibatch(Warning):
@@ -58,8 +58,8 @@ class FewRows(Warning):
 
 
 class Scale(Warning):
-    """The norms of the rows differ by a factor of three or more from those of the rows that the
-    dictionary was fitted to."""
+    """The median norm of the rows differs by a factor of three or more from that of the rows that
+    the dictionary was fitted to."""
 
 
 class DeadAtoms(Warning):
@@ -69,7 +69,7 @@ class DeadAtoms(Warning):
 
 class DenseAtoms(Warning):
     """More than a hundredth of the atoms occur in more than half of the rows, although the average
-    atom occurs in less than a tenth of them."""
+    atom occurs in at most a tenth of them."""
 
 
 class NotConverged(Warning):

@@ -10,7 +10,7 @@ from .library import SMALL, threads_of
 
 DEVICE_FAILED, MEMORY_FAILED = 69, 71  # exit codes: no such device, or it failed; out of memory
 REFUSED = {}  # for each GPU, by its number: why libsagitta cannot open it; None if it can
-SAID = set()  # the GPUs for which this was already reported
+SAID = set()  # the GPUs for which the reason was already reported
 
 
 def is_on_gpu(x):

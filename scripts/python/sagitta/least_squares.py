@@ -29,7 +29,7 @@ def factor(g, inside, rho=0.0):
         first = torch.where(bad, place, g.shape[1]).min(1).values
         if not (first < g.shape[1]).any():
             return l, inside
-        # without this vector the later pivots are other ones, so all are checked again
+        # the later pivots change without this vector, so all are checked again
         inside = inside & (place != first[:, None])
 
 

@@ -300,8 +300,8 @@ class Server:
 
     def _submit(self, message, content, shape, n, made, top, scores, watched, bulk, deadline,
                 **fields):
-        """Send a request.  made: the columns of the rows that the server makes itself, in addition
-        to those sent."""
+        """Send a request.  made: the number of columns that the server makes itself, in addition to
+        the columns that are sent."""
         if self._lost:
             self._greet()
         most = "bulk_rows" if bulk else "live_rows"

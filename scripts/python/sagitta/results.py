@@ -99,8 +99,8 @@ def array_of(f, name, check=False):
 
 
 def saved_dictionary(path):
-    """The arguments of a Dictionary from a file that Dictionary.save() wrote, or any HDF5 file with
-    /atoms that is not Sagitta's own; None: it is something else."""
+    """The arguments of a Dictionary, from a file that Dictionary.save() wrote, or from any HDF5
+    file with /atoms that no job of Sagitta wrote.  None: the path is something else."""
     if os.path.isdir(path) or not h5py.is_hdf5(path):
         return None
     with h5py.File(path, "r") as f:
@@ -272,8 +272,8 @@ class Run:
     @functools.cached_property
     def history(self) -> typing.Dict[str, np.ndarray]:
         """The columns of /fit/history by name, with an entry for the start and for each sweep.  For
-        `train`, those of /train/history, with an entry for the start and each look at the held-out
-        rows."""
+        `train`, the columns of /train/history, with an entry for the start and for each evaluation
+        of the held-out rows."""
         what = "train/history" if self._found("train/history") else "fit/history"
         with self._holder(what) as f:
             names = plain(f[what].attrs["columns"]).split(",")

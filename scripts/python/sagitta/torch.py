@@ -105,8 +105,8 @@ class Dictionary(torch.nn.Module):
              rounds: typing.Optional[int] = None, codes: str = "auto",
              **others: typing.Any) -> "Dictionary":
         """Make the module from a run's folder, a dictionary.h5, a result of sagitta.open(), or a
-        file of Dictionary.save().  Options that are not given are those of the file; if it has
-        none, those of `sagitta encode`."""
+        file of Dictionary.save().  An option that is not given is taken from the file; if the file
+        does not have it, it has the default of `sagitta encode`."""
         d = run.dictionary if isinstance(run, Run) else own.Dictionary.open(run)
         return cls.of(d, top_s, rounds, codes, **others)
 
