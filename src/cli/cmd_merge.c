@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta merge: the parts of an encoding -> the supports.h5 of the whole.
- * Rank 0 alone opens the parts, and reads them once: they are verified while they are copied.
- * Ranges that jobs wrote into one file (--join) also count as parts.  They are opened by their
- * journals, and are not copied. */
+ * sagitta merge: the parts of an encoding -> the supports.h5 of the whole.  Rank 0 alone opens the
+ * parts, and reads them once: they are verified while they are copied.  Ranges that jobs wrote into
+ * one file (--join) also count as parts.  Rank 0 then reads the journals of the ranges, and copies
+ * no rows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static const struct option_set merge_set = {
     .takes_files = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job.  struct run (job/run.h) says why it is on the heap. */
 struct merge {
   struct shard_names names;
   struct rows_input rows; /* with --rows */
@@ -116,9 +116,9 @@ static int parts_collect(struct merge_options *o, const char **arguments)
   return OK;
 }
 
-/* *is <- is the only argument a folder, and --output missing or the same folder?  Then the folder
- * has ranges of one file.  ERR_USAGE: it is not, and --output is missing without --dry-run.  Rank
- * 0. */
+/* *is <- 1 if the only argument is a folder, and --output is missing or names the same folder.  The
+ * folder then has ranges of one file.  ERR_USAGE: *is is 0, and --output is missing without
+ * --dry-run.  Rank 0. */
 static int folder_find(const struct merge_options *o, gidx *is)
 {
   struct stat facts, other;
@@ -129,7 +129,7 @@ static int folder_find(const struct merge_options *o, gidx *is)
   return *is || o->dry_run ? OK : output_check_given(output);
 }
 
-/* m->joins <- the answer of folder_find(), on all ranks.  If it is yes, the folder is --output. */
+/* m->joins <- *is of folder_find(), on all ranks.  If it is 1, --output becomes the folder. */
 static int folder_use(struct run *run, struct merge_options *o, struct merge *m)
 {
   gidx is = 0;
@@ -222,7 +222,8 @@ static int identities_check(const struct merge *m, struct identity_text *whole)
 }
 
 /* Check that each part begins where the one before it ends, and that no row is missing.  The first
- * part must have the decoder cosine, if this is computed at all. */
+ * part must have the decoder cosine, unless it was encoded with fewer than two atoms or with more
+ * than --cosine-limit. */
 static int parts_check(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
@@ -243,7 +244,7 @@ static int parts_check(const struct merge *m)
   return OK;
 }
 
-/* Warn if the files that a part took its rows from differ in size or time from the first part's. */
+/* Warn if the files of rows of a part differ in size or time from those of the first part. */
 static void files_compare(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
@@ -292,8 +293,8 @@ static int rows_compare(struct run *run, const struct merge *m)
   return comm_agree(c, c->rank ? OK : rows_same(m, are));
 }
 
-/* With --l0: check that all parts have the same cuts, and that these were found from the rows of
- * the parts. */
+/* Check that all parts have the same cuts of --l0 (encode/cuts.h), or none.  If they have cuts,
+ * check that these were found from the rows of the parts. */
 static int cuts_compare(const struct merge *m)
 {
   const struct score_cuts *first = &m->parts[0].supports.cuts;
@@ -357,7 +358,8 @@ struct plan {
 };
 enum { CHUNKS_BYTES = 6 << 20 }; /* one chunk of each array, read and written */
 
-/* Find the plan.  Copying counts for the largest part; checking the result takes no more memory. */
+/* Find the plan.  The memory for copying is that of the largest part; checking the result takes no
+ * more. */
 static int plan_find(const struct merge *m, struct plan *p)
 {
   struct supports_shape shape = m->parts[0].shape;
@@ -384,7 +386,7 @@ static int plan_find(const struct merge *m, struct plan *p)
 }
 
 /* Add the times.  A rate is of all ranks together, but rank 0 alone reads the parts, and writes and
- * checks the result. */
+ * checks the result.  So a time is multiplied by the number of ranks. */
 static void times_find(const struct run *run, const struct plan *p, const struct rates *r,
                        struct times *t)
 {

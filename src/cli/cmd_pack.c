@@ -61,7 +61,7 @@ static const struct option_set pack_set = {
     .has_config = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job.  struct run (job/run.h) says why it is on the heap. */
 struct pack_job {
   struct shard_names names;
   struct capture_input *in;               /* [names.count] */

@@ -71,7 +71,7 @@ static const struct option_set seed_set = {
     .has_config = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job.  struct run (job/run.h) says why it is on the heap. */
 struct seed_run {
   struct rows_input rows;
   struct seed_task task;

@@ -101,7 +101,7 @@ static const struct option_set solve_set = {
     .has_config = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job.  struct run (job/run.h) says why it is on the heap. */
 struct solve_state {
   const struct run *run; /* borrowed */
   char path[MAX_NAME];   /* of the systems */

@@ -249,7 +249,7 @@ struct rows_result {
   struct h5_array atoms, codes; /* of planted data */
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job.  struct run (job/run.h) says why it is on the heap. */
 struct synth_run {
   struct synth_task task;
   struct synth synth;

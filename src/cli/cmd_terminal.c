@@ -315,7 +315,7 @@ static int verdict(const struct run *run, const struct terminal_options *o,
   return OK;
 }
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job.  struct run (job/run.h) says why it is on the heap. */
 struct terminal_job {
   struct fit_inputs inputs;
   struct terminal_task task;

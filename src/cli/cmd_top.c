@@ -58,7 +58,7 @@ static const struct option_set top_set = {
     .has_config = 1,
 };
 
-/* The state of the job; struct run says why it is on the heap. */
+/* The state of the job.  struct run (job/run.h) says why it is on the heap. */
 struct top_job {
   struct supports_input in;
   struct top_result result;

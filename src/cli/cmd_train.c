@@ -198,8 +198,8 @@ static int kind_fits(const struct train_options *o, const struct encoder *e)
   return !e->threshold || (e->threshold[0] >= 0 && isfinite(e->threshold[0]));
 }
 
-/* Take the encoder of the given dictionary if it is of the kind trained here, for rows less the
- * mean and unit atoms.  Any other encoder would give other codes. */
+/* Take the encoder of the given dictionary if it is of the kind trained here, reads rows less the
+ * mean, and gives codes for atoms of norm 1.  Any other encoder would give other codes. */
 static int encoder_take(struct train_job *j)
 {
   const struct input_array *in = j->dictionary.input;

@@ -168,7 +168,7 @@ int encode_close(struct encode_files *files, const struct encode_result *result)
   return encode_files_end(files, result, facts, n);
 }
 
-/* Fill in the time and work of hashing the result.  *hashing is zeroed if nothing was written. */
+/* Fill in the time and work of hashing the result; they are 0 if nothing was written. */
 static void hash_phase_fill(struct phase *phase, const struct phase *hashing)
 {
   phase->calls = hashing->calls;

@@ -23,8 +23,8 @@
 
 enum { CHOOSING_SWEEPS = 20, CHOOSING_ROWS = 16384 /* rows that evaluate */, STABLE_S = 8 };
 
-/* The default of --top-s.  STABLE_S was the best measured number (doc/features.md), but --encode-s
- * may be less. */
+/* The default of --top-s: 32 with --find codes; otherwise STABLE_S, which was the best measured
+ * number (doc/features.md), or --encode-s if that is less. */
 static const char *top_s_default(const struct fit_options *o)
 {
   static char few[12]; /* options outlive the job */

@@ -8,8 +8,8 @@
  * the lines of all sweeps so far.  A resumed fit continues from the file with more lines, or from
  * state.h5 if the numbers are equal.  dictionary.h5 always has the best atoms; only state.h5 has
  * the sums or weights of parts.  state.h5 is removed when a newer dictionary.h5 makes it useless,
- * supports.h5 when dictionary.h5 gets other atoms, sweep.h5 (sweep_files.h) when either file is
- * written. */
+ * supports.h5 when dictionary.h5 gets other atoms, sweep.h5 (sweep_files.h) when dictionary.h5 or
+ * state.h5 is written. */
 #ifndef CLI_FIT_FILES_H
 #define CLI_FIT_FILES_H
 

@@ -8,7 +8,7 @@
 
 #include "cli/refit_job.h"
 
-/* Is --keep-supports or --encoder given?  Either asks for such a refit. */
+/* Is --keep-supports or --encoder given?  Either asks for a refit on fixed supports. */
 int keep_is_wanted(const struct refit_options *o);
 /* ERR_USAGE for options that exclude each other, or need one that is missing.  Not collective. */
 int keep_options_check(const struct refit_options *o);

@@ -273,7 +273,8 @@ static void signals_heed(const struct run *run)
   if (run->command && options_has(run->command->options, "resume")) stop_heed();
 }
 
-/* Rank 0 reads the deck, and every rank applies it.  Collective; returns this rank's status. */
+/* Rank 0 reads the deck (base/options.h), and every rank applies it.  Collective; returns this
+ * rank's status. */
 static int config_broadcast(struct run *run, const char *path)
 {
   static char text[MAX_DECK];

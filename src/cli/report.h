@@ -22,9 +22,9 @@ int report_phases(struct comm *c, const struct phase *phases, int count);
 /* *counts <- the sums over all ranks.  Log what the GPUs did, if any rank used one.  Collective. */
 int report_counts(struct comm *c, struct device_counts *counts);
 
-/* *counts <- the sums over all ranks, but of counts->max the largest.  Log how often the certified
- * filter routed a row, and how often a row took the direct path, for each reason.  Log nothing if
- * the filter was off.  Collective. */
+/* *counts <- the sums over all ranks; counts->max <- the largest of all ranks.  Log how often the
+ * certified filter routed a row, and how often a row took the direct path, for each reason.  Log
+ * nothing if the filter was off.  Collective. */
 int report_filter(struct comm *c, struct screen_counts *counts);
 
 /* ERR_USAGE: --rates (path) is given without --dry-run. */

@@ -64,7 +64,7 @@ struct systems_run {
   struct arena arena;         /* of shape, atom and color */
 };
 
-/* Give each system an atom of its own, and each run of sixteen systems a class. */
+/* Give each system an atom of its own, and each sixteen consecutive systems a class. */
 static int shape_make(struct systems_run *job)
 {
   const struct synthetic_systems *made = &job->made;

@@ -35,7 +35,7 @@ const struct option_row world_rows_table[WORLD_ROWS] = {
      .effect = OPTION_BITS},
 };
 
-/* Numbers of columns that are used if only the number of features is given. */
+/* Numbers of columns that are used without --columns. */
 static const struct world_preset {
   idx atoms, columns;
 } presets[] = {{16384, 768}, {2048, 128}, {512, 64}};

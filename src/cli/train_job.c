@@ -83,8 +83,8 @@ static void plan_lines(const struct train_job *j, const struct train_forecast *f
       1e-6 * (double)files.disk, 1e-6 * (double)files.state, 1e-6 * (double)files.dictionary);
 }
 
-/* Held-out rows are scored for each line; line 0 is that before the first step.  A GPU's weights are
- * copied for each line, and its thread waits for the rows of each step. */
+/* Held-out rows are scored for each line; line 0 is written before the first step.  For each line
+ * the weights are copied from the GPU.  The thread that gives work to a GPU also waits for rows. */
 static void times_find(const struct train_job *j, const struct train_forecast *f,
                        const struct rates *r, struct times *t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Buffers are exchanged by NCCL if every rank has a GPU of its own, otherwise by MPI through host
+ * Buffers are exchanged by NCCL if the GPUs of the group are joined, otherwise by MPI through host
  * memory. */
 #include "comm/buffers.h"
 
@@ -44,7 +44,8 @@ static int has_each_its_gpu(const struct rank_device *all, int count)
   return 1;
 }
 
-/* Is b the next rank on the host of a, with the next GPU, or the same device? */
+/* b is the rank after a.  Is it on the same host, with the next GPU of the same name, or also with
+ * the CPU? */
 static int follows(const struct rank_device *a, const struct rank_device *b)
 {
   return !strcmp(a->host, b->host) && !strcmp(a->kind, b->kind) && !strcmp(a->name, b->name) &&

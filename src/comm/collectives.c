@@ -64,8 +64,8 @@ void comm_partition(gidx n, int size, int rank, gidx *first, gidx *count)
   *count = each + (rank < more);
 }
 
-/* For items first .. first + n - 1 of all: of[r] <- how many each rank has, starts[r] <- where they
- * begin. */
+/* Of items first .. first + n - 1 of all ranks: of[r] <- how many rank r has; starts[r] <- where
+ * they begin, counted from `first`. */
 static void part_cut(const idx *counts, int size, gidx first, gidx n, int *of, int *starts)
 {
   gidx begin = 0;
@@ -97,9 +97,9 @@ static int only_owner(const struct comm *c, const idx *counts, gidx total)
   return -1;
 }
 
-/* Gather items when each rank has its own at their position: at most comm_most consecutive items
- * per call, so that offsets are MPI's int.  If only one rank has items, it broadcasts them: in an
- * all-gather this rank alone would send them to every other rank. */
+/* All-gather in place: all[] has the items of this rank at their position.  A call of MPI takes at
+ * most comm_most consecutive items, so that offsets fit MPI's int.  If only one rank has items, it
+ * broadcasts them: in an all-gather it would itself send them to every other rank. */
 static int parts_allgather(struct comm *c, const idx *counts, gidx total, size_t unit, char *all)
 {
   int owner = only_owner(c, counts, total);
@@ -158,7 +158,8 @@ static int parts_type(struct comm *c, const struct comm_part *parts, int count, 
   return OK;
 }
 
-/* Post rank r's message, on r itself or on rank 0; *bytes <- its length, 0: there is none. */
+/* Post the message of rank r: its sending on rank r, its receiving on rank 0.  *bytes <- the length
+ * of the message; 0: there is none. */
 static int parts_post(struct comm *c, const struct comm_part *parts, int count, int r,
                       MPI_Request *request, double *bytes)
 {
@@ -219,9 +220,9 @@ int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit
 }
 
 /* What a rank sends to all ranks, or receives from them.  types[r] is a datatype of all items that
- * go to rank r, or come from it: at their positions, or one after another if there are no places.
- * So positions may exceed MPI's int.  MPI moves one element of types[r], at offset 0.
- * scattered_free() frees the types. */
+ * go to rank r, or come from it.  Rank r's items begin at item places[r]; if places is NULL, the
+ * items of all ranks stand one after another.  MPI moves one element of types[r], at offset 0, so
+ * positions may exceed MPI's int.  scattered_free() frees the types. */
 struct scattered {
   MPI_Datatype *types;
   int *ones, *zeros;

@@ -71,7 +71,8 @@ void comm_partition(gidx n, int size, int rank, gidx *first, gidx *count);
 int comm_count(gidx n, idx *out);
 
 /* all[sum of counts] <- mine[counts[rank]] of every rank, in rank order, on every rank.
- * counts[size] must be the same on all ranks; mine may be its own position in all.  Collective. */
+ * counts[size] must be the same on all ranks; `mine` may point to its position in `all`.
+ * Collective. */
 int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
 
 /* The same on rank 0 only; all may be NULL on the others.  Collective. */

@@ -4,10 +4,10 @@
  * Floor: comm; included by src/comm only, where MPI is used.
  *
  * The thread that computes and the thread of watch.h both call MPI (MPI_THREAD_SERIALIZED), so a
- * mutex is held around every call.  An operation does not block in a call: it posts a non-blocking
- * collective with the mutex held, then tests it repeatedly, and releases the mutex in between.  The
- * calls that block are MPI_Init_thread, MPI_Finalize, and those that make or free communicators or
- * shared memory. */
+ * mutex is held around every call that communicates, except MPI_Abort.  An operation does not block
+ * in a call: it posts a non-blocking collective with the mutex held, then tests it repeatedly, and
+ * releases the mutex in between.  The calls that block are MPI_Init_thread, MPI_Finalize, and those
+ * that make or free communicators or shared memory. */
 #ifndef COMM_MPI_IMPL_H
 #define COMM_MPI_IMPL_H
 
@@ -35,7 +35,7 @@ struct comm_state {
                          * of it */
   MPI_Comm ring;        /* a second duplicate of MPI_COMM_WORLD, for signs of life; only in the
                          * communicator of all ranks */
-  pthread_mutex_t *mpi; /* held around every MPI call; `own` of the communicator of all ranks */
+  pthread_mutex_t *mpi; /* held around MPI calls; `own` of the communicator of all ranks */
   pthread_mutex_t own;  /* used only in the communicator of all ranks */
   struct watch watch;
   struct comm_scratch scratch;

@@ -12,9 +12,10 @@
 #include "comm/comm_impl.h"
 #include "device/device.h"
 
-/* Number of channels that NCCL opens between two GPUs at the first exchange.  Its own choice for
- * four H200, 32 of them, took 1.4 s.  Short messages never gain that back; long repeated ones do
- * (lessons in doc/kernel-tutorial.md).  NCCL_MAX_CTAS in the environment takes precedence. */
+/* Number of channels that NCCL opens between two GPUs at the first exchange.  On four H200, NCCL
+ * itself chose 32 channels, and took 1.4 s to open them.  Short messages never gain that time back;
+ * long repeated ones do (lessons in doc/kernel-tutorial.md).  NCCL_MAX_CTAS in the environment
+ * takes precedence. */
 enum { CHANNELS = 4, LONG_CHANNELS = 16, LONG_MESSAGE = 16 << 20 };
 
 struct comm_gpus {

@@ -17,7 +17,7 @@
 #include "comm/mpi_impl.h"
 
 enum { ALIGN = 64, PIECE = 1 << 30 };
-/* BESIDE: bytes that MPI needs in addition.  1 / FREE_PARTS more than the memory is asked for,
+/* BESIDE: bytes that MPI needs in addition.  1 / FREE_PARTS of the memory must be free in addition,
  * since Open MPI wants a twentieth of the folder to stay free. */
 enum { BESIDE = 1 << 20, FREE_PARTS = 19 };
 
@@ -27,7 +27,7 @@ struct comm_shared_window {
   int is_open; /* whether the window is open */
 };
 
-/* The folder where Open MPI on Linux, and MPICH, put such memory. */
+/* The folder where Open MPI on Linux, and MPICH, put shared memory. */
 static const char *folder_find(void)
 {
   const char *told = getenv("OMPI_MCA_osc_sm_backing_directory");
@@ -123,7 +123,7 @@ static int memory_populate(const struct comm_shared *s)
   return OK;
 }
 
-/* Ask for pages of 2 MB for such memory; the system may refuse. */
+/* Ask for pages of 2 MB for the shared memory; the system may refuse. */
 static void huge_memory_advise(const struct comm_shared *s)
 {
 #ifdef MADV_HUGEPAGE

@@ -14,7 +14,7 @@
 
 struct watch {
   MPI_Comm ring;        /* borrowed: carries nothing but signs */
-  pthread_mutex_t *mpi; /* borrowed: held around every MPI call */
+  pthread_mutex_t *mpi; /* borrowed: held around MPI calls */
   int rank, size;
   char sign[48];        /* text: which sign is waited for */
   pthread_mutex_t lock; /* guards quit */

@@ -147,7 +147,7 @@ struct backend {
   int (*triad_gradient)(struct device *dev, enum precision precision,
                         const struct triad_gradient *g, void *work);
   gidx (*triad_product_bytes)(const struct device *dev, enum precision precision,
-                              const struct triad_product *p); /* NULL: 0; so is the next one */
+                              const struct triad_product *p); /* NULL: 0; the same for the next */
   gidx (*triad_gradient_bytes)(const struct device *dev, enum precision precision,
                                const struct triad_gradient *g);
   int (*triad_sparse)(struct device *dev, const struct triad_lists *l, int is_gradient, float *out);

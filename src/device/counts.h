@@ -26,7 +26,8 @@ enum screen_path {
   SCREEN_SMALL,    /* GPU, direct path: rows of zeros or of tiny numbers */
   SCREEN_PATHS
 };
-/* The stages of the filter.  A CPU takes no sample, and converts and prunes inside the product. */
+/* The stages of the filter.  A CPU takes no sample, and counts conversions and prunings with the
+ * product and the rescoring. */
 enum screen_stage {
   SCREEN_CONVERT,
   SCREEN_SAMPLE,

@@ -9,7 +9,8 @@
  * them.
  *
  * Pointers are to the device's side unless the comment says host.  Not collective.  ERR_DEVICE: the
- * backend lacks the operation; ERR_INTERNAL: a dimension is not positive. */
+ * backend lacks the operation; ERR_INTERNAL: a dimension is wrong, such as a negative number of
+ * rows. */
 #ifndef DEVICE_TRAIN_H
 #define DEVICE_TRAIN_H
 
@@ -88,8 +89,8 @@ int device_train_suffix(struct device *dev, float *errors, gidx n, int blocks, i
 int device_train_block_get(struct device *dev, const float *errors, gidx n, int blocks, int block,
                            idx p, float *to);
 
-/* offset: x[n][p] <- x - offset[p] in each row.  sums: to[p] <- column sums of n rows, which are
- * `stride` apart, in the order of (N.41) (N.48). */
+/* For the bias of (N.48).  offset: x[n][p] <- x - offset[p] in each row.  sums: to[p] <- the column
+ * sums of n rows, which are `stride` apart, in the order of (N.41). */
 int device_train_offset(struct device *dev, float *x, gidx n, idx p, const float *offset);
 int device_train_sums(struct device *dev, const float *rows, gidx n, gidx stride, idx p, float *to);
 

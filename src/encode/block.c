@@ -48,7 +48,7 @@ static int block_begin(struct encode *e, struct block_in_flight *b)
   return OK;
 }
 
-/* Gather the results on the ranks that write them; the files worker will write them.  The
+/* Gather the results on the ranks that write them; their writer or files worker will do so.  The
  * background worker of each rank will count the rank's share. */
 static int block_finish(struct encode *e, struct block_in_flight *b)
 {

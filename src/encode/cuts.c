@@ -2,10 +2,10 @@
  * A cut is the least score that is a code.  A key is the bits of a positive score, which ascend as
  * scores do.  A window is a range of keys with a count for each bin of keys (model/cuts.h).
  *
- * A sample of the rows, counted in a window over all keys, shows roughly where the cut is.  Then
+ * A sample of the rows, counted in a window over all keys, gives roughly the key of the cut.  Then
  * all rows are counted in a window around that key, with one key per bin.  If the cut is not in
- * it, all rows are counted in the window over all keys, then in a window on the bin that has the
- * cut. */
+ * that window, all rows are counted in the window over all keys, then in a window on the bin that
+ * has the cut. */
 #include "encode/cuts.h"
 
 #include <math.h>
@@ -273,7 +273,8 @@ static int cut_find(struct pass *pass, struct score_cut *cut)
   return cut_take(pass, bin, left, cut);
 }
 
-/* cuts->floor <- the floor of (N.49), from the first rows, if the encoder has none of its own. */
+/* For ENCODER_ACTIVE: cuts->floor <- the floor of (N.49), from the first rows, if the encoder has
+ * no floor of its own. */
 static int floor_find(struct pass *pass)
 {
   struct encode *e = pass->e;

@@ -7,9 +7,9 @@
  * Every rank counts the scores of its share of the rows by key, the bits of a positive float
  * (model/cuts.h).  Counts are integers, so the cuts do not depend on how the rows are divided.  A
  * sample of the rows shows roughly where the cut is.  If that is right, a choice takes one pass
- * over all rows, otherwise three.  One more pass is needed if only some of the scores that equal
- * the cut are codes.  For ENCODER_ACTIVE each further choice first encodes the rows by the choices
- * before it. */
+ * over all rows, otherwise at most three.  One more pass is needed if only some of the scores that
+ * equal the cut are codes.  For ENCODER_ACTIVE each further choice first encodes the rows by the
+ * choices before it. */
 #ifndef ENCODE_CUTS_H
 #define ENCODE_CUTS_H
 
@@ -17,7 +17,7 @@
 
 struct encode;
 
-/* Are there cuts to be found? */
+/* Must the job find the cuts? */
 static inline int cuts_wanted(const struct encode_task *t)
 {
   return t->cuts && !t->cuts->n;

@@ -167,9 +167,10 @@ idx encode_block_rows(const struct encode_task *task, int ranks);
 idx encode_block_whole(int groups, idx block);
 
 /* Choose task->groups: the largest number that meets two conditions, or one group if none does.
- * There is a sum block of rows for each group.  Each rank's share of the dictionary, with the forms
- * that its device keeps, fits in the rank's memory.  Then choose task->tile and task->block if they
- * are 0.  reason <- why there are not more groups.  Collective; the same on every rank. */
+ * There is a sum block of rows for each group.  What the job holds on a rank fits in the memory of
+ * the rank and of its GPU, including the rank's share of the dictionary.  Then choose task->tile
+ * and task->block if they are 0.  reason <- why there are not more groups.  Collective; the same on
+ * every rank. */
 int encode_grid_choose(struct encode_task *task, struct comm *c, char *reason, size_t capacity);
 /* Choose tile and block only, for given groups. */
 void encode_cut_choose(struct encode_task *task, int ranks);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A fetch asks the owner of each atom that is not yet in the table, once per atom.  It makes three
- * alltoallv operations: of counts, of names and of atoms.  Atoms go from the owner's device to the
- * table; or from the owner's host, if the device has no memory for a copy of the tiles.  Between
- * GPUs joined by NCCL, atoms that a device has do not pass through host memory.
+ * A fetch asks the owner of each atom that is not yet in the table, once per atom.  Several ranks
+ * make three alltoallv operations: of counts, of names and of atoms.  Atoms go from the owner's
+ * device to the table; or from the owner's host, if the device has no memory for a copy of the
+ * tiles.  Between GPUs joined by NCCL, atoms that a device has do not pass through host memory.
  *
  * A rank that has failed asks for nothing, but answers.  A rank without memory for atoms that come
  * or go says so in its message of names; then no rank sends atoms. */

@@ -21,7 +21,7 @@
 enum {
   READ_ATOMS = 1024,       /* rows of the matrix read at a time */
   ACTIVE_SCORES = 1 << 22, /* scores of a piece of rows, all of which may become entries */
-  ACTIVE_FACTOR = 16       /* a piece has 16 times the rows on a GPU, since few scores become
+  ACTIVE_FACTOR = 16       /* on a GPU a piece has 16 times as many rows, since few scores become
                             * entries */
 };
 

@@ -18,14 +18,14 @@
 
 struct encode;
 
-/* The work memory of such a job on one rank. */
+/* The work memory of a job with an imported encoder, on one rank. */
 struct imported {
   float *weights;     /* [k][p] also on the device, unless the encoder is ENCODER_ACTIVE */
   struct buffer rows; /* float [block][p] as the encoder takes them: raw or x */
   /* float [k][p]: the atoms; only if codes are solved. */
   struct buffer table;
   struct ragged ragged;
-  struct active active;     /* of an encoder of that kind */
+  struct active active;     /* for an encoder of kind ENCODER_ACTIVE */
   struct encoder by;        /* finds the supports: the task's encoder, or one made from it and the
                              * first cut (N.58) */
   float *threshold;         /* [k] of `by`, with a cut */
@@ -36,7 +36,7 @@ struct imported {
   gidx *start;                 /* [block + 1] where each row's entries begin in `mine` */
   idx *lengths, *all_lengths;  /* [block]; [groups * block] on rank 0 */
   struct row_quality *quality; /* [block] */
-  real *ended;                 /* [sum blocks that may end in it][2][p] */
+  real *ended;                 /* [sum blocks that may end in the block][2][p] */
   gidx *counts;                /* [size] entries of each rank */
   idx n;                       /* rows of this rank's block */
   gidx first;                  /* number of the first of these rows among the task's rows */
@@ -44,8 +44,8 @@ struct imported {
   uint64_t terms; /* sum of the hash terms of the weights that this rank read (model/identity.h) */
 };
 
-/* Allocate the memory of such a job, in place of the memory for routing; otherwise like
- * encode_alloc(). */
+/* Allocate the memory of a job with an imported encoder.  Otherwise like encode_alloc(), which
+ * calls this instead of allocating memory for routing. */
 int imported_alloc(struct encode *e, struct encode_memory *m);
 /* Read and check this rank's part of the matrix, in the files worker. */
 int imported_read(struct encode *e);

@@ -338,7 +338,7 @@ static int limits_find(const struct encode_task *task, struct comm *c, struct li
   return OK;
 }
 
-/* Does the dictionary fit if the ranks form this many groups? */
+/* Does the job fit in the memory of every rank and GPU if the ranks form this many groups? */
 static int groups_fit(const struct encode_task *task, int ranks, int groups,
                       const struct limits *most, struct encode_memory *m)
 {

@@ -16,7 +16,7 @@ struct ragged {
   idx p, most;               /* columns; largest number of rows of a job */
   struct buffer rows, slots; /* of a piece of the rows of one length */
   struct buffer codes, quality;
-  idx *order;                  /* [most] rows by rising length; ascending if lengths are equal */
+  idx *order;                  /* [most] rows by rising length; rows of one length ascend */
   gidx begin[RAGGED_MOST + 2]; /* where the rows of each length begin in order */
   struct arena arena;
 };

@@ -98,8 +98,8 @@ static void piece_run(void *self, gidx i)
   status_clear(); /* of this thread */
 }
 
-/* Read all pieces.  The first piece that failed is read again in this thread, so that it has the
- * message. */
+/* Read all pieces.  The first piece that failed is read again in this thread, so that this thread
+ * has the message. */
 static int pieces_read(const struct reading *r, gidx count)
 {
   int threads = r->shard->source->is_shared ? team_spare() : 1;

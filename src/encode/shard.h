@@ -16,8 +16,8 @@ struct shard {
   idx rank, d, p;
   idx held;               /* atoms of this rank */
   float *atoms;           /* [held][d][p] */
-  struct buffer copy;     /* float [held][d][p] the same on the device; empty if the device keeps
-                           * this form of them itself */
+  struct buffer copy;     /* float [held][d][p] the same on the device; empty if the device itself
+                           * keeps the atoms in this form */
   int from_host;          /* there is no memory for the copy: fetched atoms come from the host */
   struct buffer outgoing; /* atoms that other ranks asked for */
   gidx expected;          /* `outgoing` begins with room for this many; 0: it grows with the

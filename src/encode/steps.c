@@ -163,8 +163,7 @@ int step_gather(struct encode *e, struct block_in_flight *b)
   enum {
     WRITTEN = 3,
     ALL = 5
-  }; /* numbers of parts; the first WRITTEN parts are written to the
-                                  * file */
+  }; /* numbers of parts; the first WRITTEN parts are written to the file */
   int first = e->task->by_ranks ? WRITTEN : 0, end = e->task->codes ? ALL : WRITTEN - 1;
   struct phase *phase = &e->result->phases[PHASE_GATHER];
   phase_begin(phase);

@@ -34,8 +34,8 @@ static double load_seconds(const struct encode_task *t, const struct rates *r)
   return bytes * (1 + t->groups) / rate_at(r, RATE_READ, 1, 1, 1);
 }
 
-/* For the decoder cosine every atom is a row that is routed to one atom; for nonnegative codes its
- * negative is, too. */
+/* For the decoder cosine every atom is routed like a row with one atom.  For nonnegative codes the
+ * negative of each atom is routed, too. */
 static double cosine_seconds(const struct encode_task *t, const struct rates *r)
 {
   double k = (double)t->atoms->k * t->atoms->d, p = t->atoms->p;

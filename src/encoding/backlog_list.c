@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "encoding/backlog_path.h"
 
-/* Split a line into words, three at most; returns how many there are. */
+/* Split a line into words, three at most; returns how many there are.  A # begins a comment. */
 static int words_of(char *line, char *words[3])
 {
   static const char blanks[] = " \t\r\n";

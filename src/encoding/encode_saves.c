@@ -73,7 +73,7 @@ double encode_saves_pause(double save_seconds, double took)
   return fmax(save_seconds, fmin(WORK * took, MOST * save_seconds));
 }
 
-/* May this rank ask for saves?  Rank 0 alone does. */
+/* May the job be stopped for saves?  The answer of rank 0 counts, which alone asks for saves. */
 static int may_save(const struct encode_saves *s)
 {
   const struct encode_files *f = s->files;
@@ -84,7 +84,7 @@ static int may_save(const struct encode_saves *s)
     log_info("saves   none: '%s' is whole, and stays until the new one is", place->shown);
     return 0;
   }
-  /* By now the part of an earlier run is on the disk twice. */
+  /* The rows of an earlier run are on the disk already: in its part, and copied to the new file. */
   struct supports_shape shape = encode_shape(f->task, f->n - f->job.done);
   int has_room = output_has_room(place->file, 2 * supports_bytes(&shape));
   if (!has_room)

@@ -247,7 +247,7 @@ static int file_run(struct served *s, const struct backlog_entry *entry)
   TRY(pieces_make(s));
   due_set(s, 0);
   TRY(saves_run(s));
-  if (!s->added && s->files.n) return OK; /* the last save has all rows, or there are none */
+  if (!s->added && s->files.n) return OK; /* no rows were encoded since the last save */
   log_info("wrote   %s: %lld of %lld rows, fingerprint=%016llx", s->files.job.place.shown,
            (long long)s->result.part.n, (long long)s->files.n,
            (unsigned long long)s->result.fingerprint);
@@ -278,7 +278,7 @@ static void served_free(struct served *s)
   encode_files_free(&s->files);
   rows_input_close(&s->rows);
   identity_text_free(&s->run.identity);
-  outputs_release(); /* of this file: there may be many */
+  outputs_release(); /* of this file: many files may follow */
   free(s);
 }
 

@@ -57,7 +57,7 @@ real find_ridge(const struct find_recipe *recipe, const struct find_step *step, 
 
 struct find_task {
   const struct row_source *rows;
-  const struct row_source *held; /* held-out rows; NULL: windows of `rows` are held out */
+  const struct row_source *held; /* held-out rows; NULL: windows (model/split.h) of `rows` are */
   real held_out_fraction;        /* share of the windows of `rows` to hold out; 0: none */
   int center;                    /* subtract the column means of the fitted rows */
   struct find_recipe recipe;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every rank has the residuals of all rows.  A rank improves its share of the directions, some at a
- * time, by dense products.  Then all ranks choose the same new atoms. */
+ * Every rank gets the residuals of the first rows of the batch.  A rank improves its share of the
+ * directions, some at a time, by dense products.  Then all ranks choose the same new atoms. */
 #include "find/grow.h"
 
 #include <string.h>
@@ -226,7 +226,8 @@ static int some_choose(struct finder *f, idx at, idx n, idx need, idx *taken)
   return OK;
 }
 
-/* Choose new atoms; they are appended to the atoms in the table. */
+/* Choose new atoms: accepted directions, then others if these are too few.  The new atoms are
+ * appended to the atoms in the table. */
 static int directions_choose(struct finder *f, idx m, idx need)
 {
   struct find_growth *g = &f->growth;

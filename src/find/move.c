@@ -61,7 +61,7 @@ struct block_filling {
   idx first, end;
 };
 
-/* The block's rows of moved[k][columns] <- its right sides: the target, and the ridge times the
+/* The block's rows of moved[k][columns] <- its right sides: the target plus the ridge times the
  * present atoms. */
 static void sides_begin(const struct finder *f, idx first, idx end)
 {

@@ -128,8 +128,8 @@ static int cosines_exchange(struct finder *f, idx first, idx *n, const struct co
   }
 }
 
-/* Mark those of atoms first .. first + *n - 1 that nearly equal a more frequent atom that is not
- * marked.  With signs = 2 also mark those that nearly equal the opposite of such an atom. */
+/* Of atoms first .. first + *n - 1, mark each that nearly equals a more frequent atom without a
+ * mark.  With signs = 2 also mark each that nearly equals the opposite of such an atom. */
 static int duplicates_mark(struct finder *f, idx first, idx *n, const struct comparing *by)
 {
   TRY(cosines_exchange(f, first, n, by));

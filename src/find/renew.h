@@ -12,9 +12,9 @@
  * Collective. */
 int atoms_replace(struct finder *f);
 
-/* At the end keep plan.k atoms.  Useless atoms are dropped first, and atoms whose |cosine| with a
- * more frequent atom that stays is large.  Of the others the most frequent stay.  If too few are
- * left, the most frequent of the dropped ones stay, too.  Collective. */
+/* At the end keep plan.k atoms.  First, useless atoms are dropped, and so are atoms whose |cosine|
+ * with a more frequent atom that stays is large.  Of the others the most frequent stay.  If too few
+ * are left, the most frequent of the dropped ones stay, too.  Collective. */
 int atoms_keep(struct finder *f);
 
 /* out[n][p] <- the residuals of rows first .. first + n - 1 of the batch, which must be rows of

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A worker reads piece after piece, until it has read the whole part or is asked
- * to pause. */
+ * A worker reads piece after piece, until it has read the whole part or is asked to pause. */
 #include "fit/ahead.h"
 
 #include "base/num.h"

@@ -23,7 +23,8 @@ static gidx entry_find(const real *a, gidx count, gidx n, int is_square)
   return -1;
 }
 
-/* The index of the first entry of a system that is not finite, counted over its arrays, or -1. */
+/* The index of the first entry of a system that is not finite, or -1.  The entries of h, b, g, c
+ * and g_b are numbered in this order. */
 static gidx not_finite(const struct arrow_system *s)
 {
   gidx n = s->n, d = s->d, k = s->k, base = 0;

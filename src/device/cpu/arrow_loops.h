@@ -6,7 +6,7 @@
  * The 32 partial sums of (N.12) are also called lanes; row i belongs to lane i mod 32.  A *group*
  * is as many consecutive rows as a vector has lanes, so each lane of the vector has one row.  A
  * *panel* holds whitened rows, group after group.  A group is Y [k][d], u [d], L [d (d + 1) / 2]
- * (N.7, N.8), each entry a vector. So u is column k of an extended Y, and T and w of (N.9) are one
+ * (N.7, N.8), each entry a vector.  So u is column k of an extended Y, and T and w of (N.9) are one
  * triangle of (k + 1)(k + 2) / 2 sums. */
 #ifndef DEVICE_CPU_ARROW_LOOPS_H
 #define DEVICE_CPU_ARROW_LOOPS_H

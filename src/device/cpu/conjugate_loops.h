@@ -30,7 +30,7 @@ struct conjugate_loops {
   void (*forward)(const struct conjugate_tile *t, gidx first, gidx end, real *squares);
   /* rows: r <- r - alpha q, then g <- g + C'r */
   void (*back)(const struct conjugate_tile *t, gidx first, gidx end, const real *alpha);
-  /* atoms: z = g / weight, gain <- gain + g z, g <- z */
+  /* atoms: z = g / weight, or 0 if weight is 0; gain <- gain + g z, g <- z */
   void (*scale)(const struct conjugate_tile *t, idx first, idx end, real *gain);
   /* atoms: p <- beta p + z, curvature <- curvature + held p^2 */
   void (*combine)(const struct conjugate_tile *t, idx first, idx end, const real *beta,

@@ -34,10 +34,10 @@ struct arrow_scratch {
 };
 
 struct cpu_state {
-  struct arena arena; /* holds everything below and this struct */
+  struct arena arena; /* holds this struct and the forms of the dictionary */
   struct device_options options;
   const struct route_loops *route;
-  /* NULL without hardware FMA: */
+  /* The loops from codes to mixer are NULL without hardware FMA. */
   const struct codes_loops *codes;
   const struct arrow_loops *arrow;
   const struct refit_loops *refit;

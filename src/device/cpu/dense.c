@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Blocked Cholesky (right-looking over panels of columns) and inverse (by blocks of rows).
  *
- * Both need T <- T L^-T, where L is the small factor of a panel.  Threads take blocks of rows of T,
- * which stay in the second-level cache.  They bisect the columns down to DENSE_LEAF columns, so
- * that nearly all of the work is in tiles.  The inverse works on transposed rows: row i of Z is a
- * column of T. */
+ * Both compute T <- T L^-T for a tall matrix T and the small factor L of a panel.  Threads take
+ * blocks of rows of T, which stay in the second-level cache.  A thread bisects the columns down to
+ * DENSE_LEAF columns, so that nearly all of the work is in tiles.  The inverse works on transposed
+ * rows: row i of Z is a column of T. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

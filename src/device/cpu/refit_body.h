@@ -4,7 +4,7 @@
  * Floor: device.  A unit (isa.h) includes this after vectors.h.
  *
  * Lanes are columns of the data.  They are the chains of a lane product (base/sums.h), or
- * independent chains over rows. */
+ * independent chains over rows or vectors. */
 #include <math.h>
 
 #include "base/sums.h"

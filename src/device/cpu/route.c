@@ -128,8 +128,8 @@ static void panel_route(const struct route_plan *plan, struct route_work *w, idx
   }
 }
 
-/* Of two scores that are not finite keep that of the lower row, in the same row that of the lower
- * atom. */
+/* Keep one of two scores that are not finite: the score of the lower row, or in the same row the
+ * score of the lower atom. */
 static void bad_merge(struct bad_score *bad, struct bad_score found)
 {
   if (found.atom < 0) return;

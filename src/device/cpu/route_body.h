@@ -18,10 +18,10 @@ enum {
 };
 
 /* Empty assembler statements give the compilers two hints (34 % more speed on Zen 4).  First, a
- * broadcast goes to one of the first 16 registers, because the newer encoding that the others need
- * makes it occupy an arithmetic unit.  Second, two products come before their two sums, because
- * alternating products and sums all queue for the same half of the units.  Other processors are not
- * slower for it. */
+ * broadcast goes to one of the first 16 registers, because the other registers need a newer
+ * encoding, with which a broadcast occupies an arithmetic unit.  Second, two products come before
+ * their two sums, because alternating products and sums all queue for the same half of the units.
+ * Other processors are not slower for it. */
 #define FIRST_REGISTERS(x) __asm__("" : "+" FIRST_REGISTER(x))
 #define BOTH_READY(x, y) __asm__("" : "+" VECTOR_REGISTER(x), "+" VECTOR_REGISTER(y))
 

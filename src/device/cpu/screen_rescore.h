@@ -11,7 +11,7 @@ enum {
   SCREEN_BUCKETS = 32
 }; /* limit for the ranges of slots; candidates of one range are rescored together */
 
-/* Sort the candidates of n rows by slot and put their exact values into size[]. */
+/* Sort the candidates of n rows by ranges of slots, and put their exact values into size[]. */
 void screen_rescore(const struct screen_plan *plan, struct screen_work *w, idx first, idx n);
 
 /* The list of row first + row of the job <- its best candidates; their values must be exact. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The parts of a training step on the CPU.  Rows, columns or atoms are divided among threads; the
- * transposition of entries and the counts of idle rows use one thread. */
+ * transposition and packing of entries and the counts of idle rows use one thread. */
 #include "device/train.h"
 
 #include <math.h>

@@ -25,7 +25,7 @@ static int form_hold(const struct cuda_state *s, struct subbatch_form *f, idx n)
   h.held = arrow_resident(f->d, f->k);
   if (!h.mma || !h.held) return 0;
   int all_lanes = arrow_lane_warps(h.k, h.team, h.held, 0) == 1;
-  int most_blocks = f->k <= ARROW_FEW ? 2 : ARROW_BLOCKS; /* more are not faster there */
+  int most_blocks = f->k <= ARROW_FEW ? 2 : ARROW_BLOCKS; /* for few columns, more are not faster */
   for (h.blocks = 1; h.blocks <= most_blocks; h.blocks *= 2) {
     if (n > h.blocks * arrow_resident_rows(h.held) || form_bytes(&h, n) > most) continue;
     if (all_lanes && h.blocks == 1) return 0;

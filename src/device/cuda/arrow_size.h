@@ -30,7 +30,7 @@ struct subbatch_need {
 struct subbatch_size {
   gidx in, out, systems, units;
   int is_fetched,
-      is_returned; /* as in struct subbatch_mapping; if 1, the host side has no systems, no steps */
+      is_returned; /* as in struct subbatch_mapping; 1: no systems, or no steps, on the host side */
 };
 
 /* Bytes of a sub-batch, on the device and on its page-locked host side. */

@@ -417,7 +417,7 @@ int subbatch_start(struct device *dev, struct arrow_subbatch *subbatch,
                          (size_t)(at.found - at.host_begin), cudaMemcpyHostToDevice,
                          subbatch->stream));
   if (subbatch->mapping.is_fetched) TRY(systems_fetch(dev, subbatch, last));
-  /* Zero the results: blocks only set the flag of a long system, and no kernel writes padding. */
+  /* Zero the results: no kernel clears the flag of a long system, and no kernel writes padding. */
   char *results = (char *)subbatch->device.at + at.found;
   size_t bytes = (size_t)(at.host_end - at.found);
   TRY_CU(cudaMemsetAsync(results, 0, bytes, subbatch->stream));

@@ -368,7 +368,8 @@ static gidx rounds_length(const struct cuda_state *c, gidx count, gidx blocks)
   return ceil_div(count, blocks * c->sizes.multiprocessors) * blocks;
 }
 
-/* The form of attention_few: its stages, and the shared memory of a block. */
+/* The form of attention_few: its stages (buffers for copies in progress), and the shared memory of
+ * a block. */
 struct few_form {
   int stages, shared;
 };

@@ -60,7 +60,8 @@ void cuda_dense_close(struct dense *d)
   free(s);
 }
 
-/* Tiles of 128 x 128 if these occupy most multiprocessors; otherwise 128 x 64 or 64 x 64. */
+/* 0: tiles of 128 x 128, if these occupy most multiprocessors.  Otherwise 1: 128 x 64, or 2: 64 x
+ * 64. */
 static int narrow_of(const struct device *dev, gidx rows, gidx columns)
 {
   const struct cuda_state *s = dev->state;

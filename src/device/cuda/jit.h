@@ -10,9 +10,10 @@
 
 /* Compile a kernel for an architecture (90 means sm_90a), from the texts in `folder`, or from those
  * built in if it is NULL.  Unless `log` is NULL, *log <- what the compiler reports about registers;
- * the caller frees it.  A failure leaves it.  ERR_INTERNAL with the compiler's errors; ERR_DEVICE
- * if NVRTC is not built in, is not found, or fails; ERR_IO if a text in `folder` cannot be read;
- * ERR_INPUT if a header there that launchers share is not the built-in one. */
+ * the caller frees it.  It is not set if the kernel does not compile.  ERR_INTERNAL with the
+ * compiler's errors; ERR_DEVICE if NVRTC is not built in, is not found, or fails; ERR_IO if a text
+ * in `folder` cannot be read; ERR_INPUT if a header in `folder` that launchers share is not the
+ * built-in one. */
 int kernel_compile(const struct kernel_recipe *recipe, int architecture, const char *folder,
                    struct kernel_image *image, char **log);
 

@@ -147,7 +147,8 @@ enum {
 enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
 #undef KERNEL_ENUM
 
-/* The parameters for which a kernel is specialised; each kernel uses some of them. */
+/* The parameters for which a kernel is specialised; each kernel uses some of them.  "of f()": the
+ * argument of this name of f().  "f()" alone: the result of f(). */
 struct kernel_shape {
   int bulk; /* of route_form_of() */
   int mma; /* codes, descents, products, arrows: f64 tensor instructions, which are chains of fma */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Kernels that a job is likely to launch are loaded when the device is opened.  Several threads do
- * this, because the first job on a machine compiles them.  Others are loaded at their first
- * launch. */
+ * this, because the first job on a machine compiles them.  Other kernels are loaded later, at the
+ * latest by their first launch. */
 #include "device/cuda/load.h"
 
 #include <stdlib.h>

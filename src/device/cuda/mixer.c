@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A run computes in three launches: the convolution of all channels, if there is one; norms and
- * decays; the steps of the states.  If another sequence writes a slot that a sequence reads, one
- * more launch copies such slots first.  With job->unfused all states are copied to scratch first,
- * and back at the end.  The tables of sequences stay on the GPU while sequences and slots of calls
- * stay the same. */
+ * decays; the steps of the states.  If another sequence writes a slot that a sequence reads, the
+ * states and taps of such slots are copied first, in launches of their own.  With job->unfused all
+ * states are copied to scratch first, and back at the end.  The tables of sequences stay on the GPU
+ * while sequences and slots of calls stay the same. */
 #include "device/cuda/mixer.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ struct call {
 struct mixer_state {
   struct arena arena;
   struct call call;
-  gidx parts, moves_at; /* number of parts; offset of the moves in the table */
+  gidx parts, moves_at; /* number of parts (struct mixer_part); offset of the moves in the table */
   gidx parts_at;
   struct moves in, out; /* to scratch, and back from it */
   int longest;          /* tokens of the longest sequence */
@@ -261,7 +261,7 @@ static int conv_run(const struct mixer *w, const struct mixer_job *job)
   return launch(w, &l, s->parts * a.blocks, CONV_THREADS);
 }
 
-/* The rows of q, k and v that the steps read. */
+/* The rows of q, k and v: norm_run() reads their q and k, step_run() their v. */
 static const float *rows_of(const struct mixer *w, const struct mixer_job *job)
 {
   const struct mixer_state *s = w->state;

@@ -24,8 +24,8 @@ enum { MAX_LEFT = 4, LAUNCH_LARGE = 256 };
  * pairs share them.  A piece is these columns of all vectors.  It has at most RESCORE_BYTES, since
  * some warps are already at the next piece, but at least RESCORE_COLUMNS columns.  All columns are
  * added at once for frames (d > 1), if a piece would have more than RESCORE_MOST bytes, if rows
- * have fewer columns than RESCORE_GAIN pieces, or if lists have fewer than RESCORE_GAIN entries for
- * each vector. */
+ * have fewer columns than RESCORE_GAIN pieces, or if all supports together have fewer than
+ * RESCORE_GAIN entries for each vector. */
 enum { RESCORE_BYTES = 16 << 20, RESCORE_MOST = 32 << 20, RESCORE_COLUMNS = 64, RESCORE_GAIN = 4 };
 
 /* The arguments, without the memory of a launch. */

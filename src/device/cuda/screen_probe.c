@@ -47,7 +47,7 @@ static float trial_number(uint64_t stream, idx i, idx c)
   switch (i % KINDS) {
   case 0: /* like data */
     return x;
-  case 1: /* all magnitudes of fp16 */
+  case 1: /* magnitudes from 2^-12 to 2^6 */
     return short_number(stream, at, (int)random_below(SEED, stream + 2, at, 18) - 12);
   case 2: /* one large term first: all later terms are truncated against it */
     return c == 0 ? 64 : ldexpf(size, -7);

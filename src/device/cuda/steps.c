@@ -90,7 +90,7 @@ gidx cuda_steps_bytes(const struct device *dev, const struct steps_job *job)
 
 /* One launch of a sweep: items first .. first + count - 1, of which this rank has own_count from
  * own_first on, in clusters of `cluster` blocks.  message: bytes that each rank sends to all
- * others; 0: not shared. */
+ * others; 0: ranks do not share the launch. */
 struct turn {
   idx first, count, own_first, own_count, cluster;
   int named, held; /* rows of a block, as in struct step_args */
@@ -200,9 +200,9 @@ static gidx exchange_reals(const struct sweep *w, const idx *atoms, idx count, i
   return reals;
 }
 
-/* Bytes of each rank's message if ranks share these atoms; 0: they do not.  They do not if the
- * messages would not fit in the buffer.  They do not either if one GPU can take all the atoms at a
- * time, by their rows and by their number, because that is faster than an exchange.  All ranks must
+/* Bytes of each rank's message if ranks share these atoms; 0: they do not share them.  The messages
+ * may not fit in the buffer.  Or one GPU can take all the atoms at a time, by their rows and by
+ * their number; this is faster than an exchange.  All ranks must
  * give the same answer, so the sizes are those of an H100, whatever the GPU is. */
 static gidx exchange_bytes(const struct sweep *w, const idx *atoms, idx count)
 {

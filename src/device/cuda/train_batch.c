@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The scores of all rows of this rank stay on the GPU.  Only counts of digits are copied to the
- * host. */
+ * The scores of all rows of this rank stay on the GPU.  Only counts are copied to the host. */
 #include "device/cuda/train_batch.h"
 
 #include "base/num.h"

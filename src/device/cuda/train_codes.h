@@ -39,7 +39,7 @@ int cuda_train_mask(struct device *dev, const struct train_codes_job *job, float
  * first *taken entries of `to`; *taken grows. */
 int cuda_train_take(struct device *dev, struct train_select_args *a, const struct train_entries *to,
                     idx row, gidx *taken);
-/* ERR_INPUT if a row may have more entries than a GPU can sort. */
+/* ERR_INPUT if all rows together may have more entries than a 32-bit number counts. */
 int cuda_train_entries_check(const struct train_codes_job *job, idx most);
 
 /* Launch a kernel with one thread per item, up to a limit of threads. */

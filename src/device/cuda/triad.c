@@ -21,7 +21,7 @@ enum {
   MOST_CHUNKS = 64, /* the most chunks that are products of their own */
   MOST_PARTS = 1 << 26,
   TURN_OTHERS = 4096, /* with at least this many lines of the other operand, transposing pays */
-  MOST_TEAM = 16      /* blocks of a team; with more, whole tiles are even enough */
+  MOST_TEAM = 16      /* blocks of a team; with more, whole tiles divide evenly enough */
 };
 
 /* Can quads (four floats) of an operand be read?  They must be aligned to 16 bytes. */
@@ -212,7 +212,7 @@ struct triad_args triad_product_args(const struct triad_product *p)
                              .depth = p->k};
 }
 
-/* Only products of large tiles have teams. */
+/* A product has teams only if its tiles are large. */
 static gidx product_teams_bytes(const struct device *dev, const struct triad_args *a)
 {
   const struct cuda_state *s = dev->state;
