@@ -21,8 +21,8 @@ struct part_ahead {
   struct row_part part;
   struct row_source rows; /* of the next part */
   const real *mean;
-  /* number: of the next part, -1: none.  Of this rank's rows of that part: first, the number of the
-   * first; n, how many there are; done, how many are read. */
+  /* number: the number of the next part; -1: none.  This rank has n rows of that part, from row
+   * `first` of the part on; `done` of these rows are read. */
   gidx number, first, n, done;
   float *x[2];    /* [most][p] the next part, and the present one */
   uint64_t terms; /* sum of the hash terms of the next part's rows, so far */
@@ -30,12 +30,12 @@ struct part_ahead {
   struct arena arena;
 };
 
-/* The number of own rows of a part of n rows, or of the last part of `last` rows, whichever is
- * larger. */
+/* The largest number of rows that this rank has of any part.  The last part has `last` rows; each
+ * part before it has n. */
 gidx part_ahead_most(gidx n, gidx last, const struct comm *c);
 
-/* For `most` own rows of p columns.  part_ahead_close() is safe on a zeroed struct; it waits for a
- * piece that is being read. */
+/* Open for parts of which this rank has at most `most` rows of p columns.  part_ahead_close() is
+ * safe on a zeroed struct; it waits for a piece that is being read. */
 int part_ahead_open(struct part_ahead *a, gidx most, idx p, const real *mean);
 void part_ahead_close(struct part_ahead *a);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The data that a rank needs to update all atoms at once (update.h, conjugate.h): of the rows of
- * all ranks the supports, the codes, and the columns that belong to this rank.
+ * The data that a rank needs to update all atoms at once (update.h, conjugate.h): the supports and
+ * codes of the rows of all ranks, and those columns of these rows that belong to this rank.
  *
  * Floor: fit.
  *

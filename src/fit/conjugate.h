@@ -39,8 +39,8 @@ void conjugate_free(struct conjugate *u);
 
 /* Multiply the weight of earlier rows by beta.  Then move the atoms by `count` steps on the rows of
  * the state with their codes, and scale them to unit norm.  All ranks get the frames.  Atoms
- * without codes stay.  steps[k] <- accepted, for atoms with codes; no other field is set.
- * Collective; the same status on every rank. */
+ * without codes stay.  steps[k].accepted <- 1 for the atoms that moved; the determinants in steps[]
+ * are NaN, all else is 0.  Collective; the same status on every rank. */
 int conjugate_move(struct conjugate *u, const struct update_rows *rows, real beta, idx count,
                    struct atom_step *steps);
 

@@ -5,9 +5,9 @@
  * sink.
  *
  * The first atoms are drawn from the rows (seed).  A sweep moves every atom (refit, update.h or
- * conjugate.h).  It replaces atoms that no row uses, and atoms that nearly equal another one
- * (resample.h).  It relaxes all other atoms: they go on in the direction in which they moved.  It
- * rounds all atoms to float32, routes the fitted rows and solves their codes.  Then the held-out
+ * conjugate.h).  If d is 1, it replaces atoms that no row uses, and atoms that nearly equal another
+ * one (resample.h).  It may relax the other atoms: they go on in the direction in which they moved.
+ * It rounds all atoms to float32, routes the fitted rows and solves their codes.  Then the held-out
  * rows are encoded.  The fit ends when their explained variance gains no more.  Its result is the
  * sweep in which they are explained best.  Without held-out rows the fitted rows decide.
  *
@@ -70,7 +70,8 @@ struct fit_task {
   real tolerance;         /* end when FIT_PATIENCE passes over the rows gain less */
   real max_seconds;       /* end before a sweep that would exceed this; 0: no limit */
   real resample_fraction; /* largest share of the atoms that a sweep replaces */
-  /* Of two atoms with a larger cosine the one with fewer rows is replaced; 1: none; d = 1. */
+  /* If the cosine of two atoms is larger than this, the one with fewer rows is replaced; 1: none is
+   * replaced for that.  Not used if d > 1. */
   real duplicate_cosine;
   /* In [1, 2): the factor that lengthens the moves of a sweep; not with a minibatch.  Once a sweep
    * has lowered the explained variance of the fitted rows, moves keep their length (N.21). */
@@ -141,7 +142,7 @@ struct fit_result {
   enum fit_end end;
   gidx sweeps, best;
   gidx fitted_rows, held_out_rows;
-  real gain; /* gain in explained variance of the last FIT_PATIENCE passes; NaN: there were fewer */
+  real gain; /* gain in explained variance of the last FIT_PATIENCE passes; NaN: not known */
   idx top_s; /* atoms per row: at most k */
   /* What routes and codes: "cpu avx512", or "cuda" and the name of the GPU.  Set before the first
    * sweep is shown. */
@@ -171,8 +172,8 @@ gidx fit_chosen_part(idx k, idx top_s);
 
 /* Choose the minibatch of a task without one.  *rows <- fit_chosen_part(), even if that does not
  * fit into memory: fit_run() then refuses it.  *rows <- 0 if all rows fit into the memory of every
- * rank and GPU, if the update has no parts, or if one part would be all rows.  why[capacity] <- the
- * memory that was too small for all rows.  Collective. */
+ * rank and GPU, if task->update is UPDATE_ATOMS, or if one part would be all rows.  why[capacity]
+ * <- the memory that was too small for all rows; "": they fit.  Collective. */
 int fit_parts_choose(const struct fit_task *task, struct comm *c, gidx *rows, char *why,
                      size_t capacity);
 

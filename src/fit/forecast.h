@@ -4,8 +4,8 @@
  *
  * Floor: fit.
  *
- * It plans a fit with the functions of fit_run().  So update, groups of ranks, parts and shapes are
- * those of the fit. */
+ * A forecast plans a fit with the functions of fit_run().  So update, groups of ranks, parts and
+ * shapes are those of the fit. */
 #ifndef FIT_FORECAST_H
 #define FIT_FORECAST_H
 

@@ -42,7 +42,7 @@ gidx gram_window_bytes(const struct comm *c, idx k)
   return blocks_at_once(c, k) * block_bytes(k);
 }
 
-/* Some MPI libraries cannot share memory.  Only a try shows it. */
+/* Some MPI libraries cannot share memory.  Only a try shows whether this one can. */
 static int sharing_try(struct comm *c)
 {
   struct comm_shared some;

@@ -34,10 +34,10 @@ struct gram {
   struct arena arena;
 };
 
-/* *shares <- 1: the ranks of a node share `bytes` bytes, which the node then has once.  how: "no";
- * "auto": if the memory can be shared; "yes": ERR_MEMORY if it cannot.  0 if any rank computes on a
- * GPU, or if no node has several ranks.  Collective, like all functions below except gram_alloc()
- * and those that return bytes. */
+/* *shares <- 1: the ranks of a node share `bytes` bytes, which the node then has once.  It is 0 if
+ * any rank computes on a GPU, or if no node has several ranks.  Otherwise `how` decides.  "no": 0.
+ * "auto": 1 if the memory can be shared.  "yes": 1, or failure with ERR_MEMORY if it cannot.
+ * Collective, like all functions below except gram_alloc() and those that return bytes. */
 int gram_choose(struct comm *c, gidx bytes, const char *how, int on_cpu, int *shares);
 
 /* Largest number of bytes of the blocks of a round; a round has at least one block.  Tests make it

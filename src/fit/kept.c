@@ -195,8 +195,9 @@ static int rows_read(struct kept *w, struct kept_rows *r, const struct row_sourc
   return longest_check(r);
 }
 
-/* r->offset <- the number of entries of the ranks before this one.  r->entries and r->tss <- of the
- * rows of all ranks.  r->terms <- the hash of all rows. */
+/* r->offset <- the number of entries of the ranks before this one.  r->entries <- the number of
+ * entries of all ranks.  r->tss, on rank 0 <- the total sum of squares of the rows of all ranks.
+ * r->terms <- the hash of all rows. */
 static int rows_name(struct kept *w, struct kept_rows *r)
 {
   gidx terms = (gidx)r->terms;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The number of fitted rows of a part; a sweep of a fit uses one part.  --minibatch gives the
- * number, or the run that is resumed.  If neither does, a part has all rows if they fit in memory.
- * Otherwise the number follows from the number of atoms and the atoms per row (fit_chosen_part()).
+ * The number of fitted rows of a part; a sweep of a fit uses one part.  The number is given by
+ * --minibatch, or by the run that is resumed.  If neither gives it, and all rows fit in memory, a
+ * part has all rows.  If they do not fit, the number follows from the number of atoms and the atoms
+ * per row (fit_chosen_part()).
  *
  * Floor: fit.
  *

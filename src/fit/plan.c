@@ -97,8 +97,8 @@ static int part_check(struct fit *f, gidx rows, gidx present)
   return m.total <= present - present / 4 && f->gpu <= gpu - gpu / 4 ? OK : ERR_MEMORY;
 }
 
-/* *rows <- the largest part that this rank can hold and that has fewer rows than the present one,
- * if all atoms move at once; 0: there is none. */
+/* For an update of all atoms at once: *rows <- the largest part that this rank can hold and that
+ * has fewer rows than the present one; 0: there is none. */
 static int parts_find(struct fit *f, gidx *rows)
 {
   gidx present = memory_per_process(f->c->local_size), most = f->part_rows;
@@ -121,7 +121,7 @@ static int parts_agree(struct fit *f, gidx *rows)
   f->refit_task.colors = 0;
   f->refit_task.no_steps = 1;
   if (!fit_moves_all(f->how)) f->how = fit_update_by_parts(f->task->k);
-  TRY(fit_gram_plan(f, 0)); /* without lists: the part takes the memory that is left */
+  TRY(fit_gram_plan(f, 0)); /* counts no lists: the rows of a part are not known yet */
   int status = arena_alloc(&f->arena, &all, f->c->size, sizeof *all);
   if (!status) status = parts_find(f, rows);
   TRY(comm_agree(f->c, status));

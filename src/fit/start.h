@@ -15,7 +15,7 @@ int fit_sources_open(struct fit *f);
 
 /* Choose part `part` as the rows in memory.  They are not read yet.  Not collective. */
 void fit_part_choose(struct fit *f, gidx part);
-/* Read these rows, and give them to the coder.  Collective. */
+/* Choose part `part`, read its rows, and give them to the coder.  Collective. */
 int fit_part_load(struct fit *f, gidx part);
 /* Begin to read the part of the next sweep, if parts are read ahead.  Not collective. */
 void fit_part_begin(struct fit *f);

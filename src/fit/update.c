@@ -296,7 +296,7 @@ static int columns_gather(struct update *u, const real *own, real *out)
   return OK;
 }
 
-/* own[n][columns] <- the columns of this rank of all[n][p]. */
+/* own[n][columns] <- this rank's columns of all[n][p]. */
 static void columns_take(const struct update *u, const real *all, real *own, idx n)
 {
   idx columns = u->end - u->begin;

@@ -73,8 +73,8 @@ int update_open_ragged(struct update *u, struct refit_state *f, struct device *d
 int update_add_ragged(struct update *u, const struct update_ragged *rows);
 
 /* Compute atoms from the sums: passes of the descent, then unit norm.  All ranks get the frames.
- * Atoms without codes stay.  steps[k] <- accepted, for atoms with codes; no other field is set.
- * Collective; the same status on every rank. */
+ * Atoms without codes stay.  steps[k].accepted <- 1 for the atoms that moved; the determinants in
+ * steps[] are NaN, all else is 0.  Collective; the same status on every rank. */
 int update_apply(struct update *u, idx passes, struct atom_step *steps);
 
 /* energy[n] of the update <- the energy of the residual of each row of this rank, with the frames

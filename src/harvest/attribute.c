@@ -247,7 +247,7 @@ static int blocks_run(struct attribute *w)
   return rows_check_all(w);
 }
 
-/* The weights, and for each pair a product in f64 with every value. */
+/* Counts the work for the weights, and for each pair a product in f64 with every value. */
 double attribute_work(const struct attribute_task *task)
 {
   const struct attention *a = &task->capture->attention;

@@ -55,8 +55,9 @@ struct attribute_result {
   /* Over all pairs, |sum of contributions - expected value|.  For a compared pair the expected
    * value is the routed score plus mean[atom]; if that score is the positive part 0, a lower sum
    * counts as equal.  For other pairs it is the inner product of row and atom.  error: the largest
-   * difference, relative to the sum of |row_c atom_c|.  beyond: in how many pairs the difference is
-   * more than ATTRIBUTION_CLOSE times the expected value. */
+   * difference, relative to the sum of |row_c atom_c|, to which a compared pair adds |score| and
+   * |mean[atom]|.  beyond: in how many pairs the difference is more than ATTRIBUTION_CLOSE times
+   * the size of the expected value. */
   real error;
   gidx beyond;
   struct identity inputs;
@@ -68,7 +69,7 @@ struct attribute_result {
 
 /* attribute_work(): approximate multiply-adds of attribution.  attribute_queries(): the queries
  * that a rank handles at a time.  attribute_bytes(): the bytes that a GPU needs for the atoms and
- * for the lists of these queries, besides those of the walk over positions. */
+ * for the lists of these queries, besides the memory of attention itself. */
 double attribute_work(const struct attribute_task *task);
 idx attribute_queries(const struct attribute_task *task, int ranks);
 gidx attribute_bytes(const struct attribute_task *task, int ranks);

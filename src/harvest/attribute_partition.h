@@ -13,7 +13,7 @@ struct wanted_sum {
   real value;
   real size; /* sum of its terms' absolute values: rounding is relative to it */
   int is_compared;
-  int is_zero; /* at most 0: the routed score is a positive part */
+  int is_zero; /* 1: the routed score is a positive part, and 0: the sum may be below `value` */
 };
 
 struct attributed_partition {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * On a CPU a rank reads the shards of positions that its queries see one at a time, so memory does
- * not grow with the length of a sequence. */
+ * On a CPU a rank reads the positions that its queries see in shards, one shard at a time.  So
+ * memory does not grow with the length of a sequence. */
 #include "harvest/harvest_impl.h"
 
 #include <math.h>
@@ -396,7 +396,7 @@ static int rows_read(void *self, gidx first, idx count, float *out)
   return OK;
 }
 
-/* The same, into GPU memory; the values are not checked. */
+/* As rows_read(), but into GPU memory; the values are not checked. */
 static int rows_make(void *self, gidx first, idx count, float *out)
 {
   struct harvest *h = &((struct harvest_reader *)self)->harvest;

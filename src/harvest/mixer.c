@@ -19,7 +19,7 @@
 
 enum { BLOCK_BYTES = 1 << 26, STATE_BYTES = 1 << 28, MIN_BLOCK = 64 };
 
-/* The memory of a call; a rank makes one at a time. */
+/* The memory of a call; a rank makes one call at a time. */
 struct call {
   struct buffer x, g, beta, conv, conv_bias, s, taps, o;
   gidx *start;   /* [pieces + 1] */
@@ -417,7 +417,8 @@ static int block_run(struct harvest *h)
   return comm_agree(h->c, block_write(h));
 }
 
-/* Rank 0: write all slots; slots that no sequence writes are unchanged. */
+/* Rank 0: if any sequence keeps its state, write all slots; those that no sequence writes are
+ * unchanged. */
 static int states_write(struct harvest *h)
 {
   const struct mixer_source *s = h->source;

@@ -38,8 +38,8 @@ int mixer_device_check(const struct mixer_source *capture, struct device *device
 /* The number of slots in which a sequence keeps its state. */
 idx mixer_kept(const struct mixer_source *capture);
 /* Compute all rows and states by (N.60) to (N.64).  The bits do not depend on block, device or
- * ranks.  ERR_INPUT names the lowest token that is not finite, or out of range.  Collective; the
- * same status on every rank. */
+ * ranks.  ERR_INPUT names the lowest token with a value that is not finite or out of range.
+ * Collective; the same status on every rank. */
 int mixer_rows_run(struct comm *c, const struct mixer_task *task, struct mixer_result *result);
 
 #endif

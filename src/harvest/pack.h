@@ -33,7 +33,7 @@ void pack_bounds(const struct pack_task *task, gidx *least, gidx *most);
 struct pack_result {
   gidx sequences, positions, queries;
   gidx blocks; /* in use, without the reserved one */
-  gidx shared; /* of these, blocks that several sequences share */
+  gidx shared; /* blocks that sequences take from earlier ones, instead of storing their own */
   gidx unlike; /* blocks with the tokens of another block, but with other keys or values */
   gidx width;
   idx *table;           /* [sequences][width] */

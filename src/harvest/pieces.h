@@ -51,7 +51,8 @@ int pieces_check(const struct capture_source *capture, struct device *device, id
 int pieces_open(struct pieces **p, const struct capture_source *capture, struct device *device,
                 idx queries, const struct resident_capture_atoms *atoms);
 void pieces_close(struct pieces *p);
-/* The number of positions that a piece may have now, a multiple of ATTENTION_SHARD. */
+/* *positions <- the number of positions that the next piece may have, a multiple of
+ * ATTENTION_SHARD.  Waiting pieces are run first if there is no room. */
 int pieces_room(struct pieces *p, idx *positions);
 /* Add a piece: after pieces_flush() its m, l and acc are as device_attention() computes them.  The
  * arrays of a piece must stay until then.  Pieces wait until there is no room for another one, or

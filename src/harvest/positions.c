@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "device/attention.h"
 
-/* PART_BYTES: the parts of a block on rank 0.  Dividing positions pays if each rank then
+/* PART_BYTES: limits the parts of a block on rank 0.  Dividing positions pays if each rank then
  * has at least SHARDS_EACH shards, and would otherwise have fewer than FEW_QUERIES queries. */
 enum { PART_BYTES = 256 << 20, FEW_QUERIES = 64, SHARDS_EACH = 2 };
 
@@ -30,7 +30,7 @@ struct positions {
   struct part *list; /* [n] of a block; owned */
   gidx room;
   gidx n;
-  gidx *from;                     /* [block] the first position of a shard that each query sees */
+  gidx *from; /* [block] for each query, the first position that it sees of the shard in work */
   float *m, *l, *acc;             /* [parts of this rank][heads], .. [stride] */
   float *all_m, *all_l, *all_acc; /* [parts] on rank 0 */
   gidx m_room, l_room, acc_room, all_m_room, all_l_room, all_acc_room;

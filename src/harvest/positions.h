@@ -11,7 +11,7 @@
 /* Does it pay to divide positions instead of queries? */
 int positions_pay(const struct capture_source *capture, int ranks);
 
-/* Allocate what blocks of at most h->block queries take in this way; each rank has all queries. */
+/* Allocate for blocks of at most h->block queries; each rank has all queries of a block. */
 int positions_alloc(struct harvest *h);
 void positions_free(struct harvest *h);
 /* *n <- the number of queries from `first` on whose parts fit in memory; at least 1. */

@@ -40,8 +40,8 @@ static gidx unit_bytes(const struct capture_source *s, idx columns)
          (s->cells.type == CAPTURE_F32 ? 4 : 2);
 }
 
-/* The device copies words of 4 bytes: units are copied in pairs if one is not a multiple of
- * that. */
+/* The device copies words of 4 bytes: units are copied in pairs if the bytes of one are not a
+ * multiple of 4. */
 static gidx units_together(gidx k, gidx v)
 {
   return k % 4 || v % 4 ? 2 : 1;

@@ -14,7 +14,7 @@ struct resident_capture;
 
 /* Should attention be computed in this way on this device? */
 int resident_capture_wanted(const struct device *device);
-/* ERR_DEVICE for heads, or for a number of cells of a type, that the device does not take. */
+/* ERR_DEVICE: the device does not take heads of these sizes, or so many cells of this type. */
 int resident_capture_heads_check(const struct capture_source *capture, struct device *device,
                                  gidx cells, enum capture_type type);
 /* ERR_MEMORY with the numbers if the device has no room for keys and values, and `beside` more

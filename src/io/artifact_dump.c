@@ -12,8 +12,8 @@
 #include "io/place.h"
 #include "io/temporary.h"
 
-/* Could the dump be mistaken for a result, an input deck, a log, a page, a lock or a temporary
- * file? */
+/* Could the name of the dump be mistaken for the name of a result, a deck (used.in), a log, a file
+ * of JSON, a lock or a temporary file? */
 static int is_taken(const char *path)
 {
   static const char *const ends[] = {".h5", ".in", ".log", ".json", ".lock", ".tmp"};

@@ -66,8 +66,8 @@ int attribution_input_open(struct attribution_input *f, const char *name);
 void attribution_input_close(struct attribution_input *f);
 /* *sequence <- the sequence of a row. */
 int attribution_input_sequence(const struct attribution_input *f, gidx row, gidx *sequence);
-/* *source, *value <- [*n] the largest contributions to a pair, at most `most`, in descending order,
- * valid until the next call; *sum <- the sum of all contributions. */
+/* *source, *value <- [*n] the contributions to a pair with the largest absolute values, at most
+ * `most`, the largest first, valid until the next call; *sum <- the sum of all contributions. */
 int attribution_input_list(const struct attribution_input *f, gidx pair, idx most, gidx **source,
                            float **value, idx *n, real *sum);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A table gives the tensors of each class of each program; encoders stored as (P, K) are
+ * A table gives the tensors of each class of each program; matrices stored as (P, K) are
  * transposed. */
 #include "io/autoencoder.h"
 

@@ -22,7 +22,7 @@ struct autoencoder {
   struct tensor_table tensors;
   char dtype[8];                     /* of the weights: F32, F16 or BF16 */
   char threshold_dtype[8];           /* of the threshold, "" without one */
-  int has_encoder;                   /* `encoder` holds one of model/encoder.h */
+  int has_encoder;                   /* 1: `encoder` is set (model/encoder.h) */
   int pursues;                       /* it encodes by matching pursuit, without encoder weights */
   struct encoder encoder;            /* norm is NULL */
   float *decoder;                    /* [k][p]; one atom per row, as stored */

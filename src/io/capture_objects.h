@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Objects of captures: floats of any type, integers, starts of sequences, and attributes.
  *
- * Floor: io.  Not collective.  Each fails with ERR_INPUT if the object is not as required; the
- * message names the file and what to do. */
+ * Floor: io.  Not collective.  Each function fails with ERR_INPUT if the object is not as required;
+ * the message names the file and what to do. */
 #ifndef IO_CAPTURE_OBJECTS_H
 #define IO_CAPTURE_OBJECTS_H
 
 #include "base/memory.h"
 #include "io/h5/h5.h"
 
-/* Open an array of floats of this rank; rank 0 accepts any rank.  shape is for the message. */
+/* Open an array of floats with `rank` dimensions; 0: with any number of dimensions.  shape is for
+ * the message. */
 int capture_floats_open(const struct h5_file *f, const char *object, int rank, const char *shape,
                         struct h5_array *a);
 /* *values <- a whole array of integers of rank 1 or 2, in the arena.  values points to an idx * if

@@ -41,7 +41,7 @@ struct verify {
   const struct support_counts *counts; /* counts of entries of supports that were checked already
                                         * and are skipped here; NULL: none is skipped */
   const struct verify_taker *taker;    /* NULL: none */
-  char kind[32];                       /* of file; empty when foreign */
+  char kind[32];                       /* of the file; "": another program wrote it */
   struct dimensions dims;
 };
 

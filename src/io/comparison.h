@@ -18,7 +18,7 @@ struct comparison {
   uint64_t hash[2];
   int nonnegative; /* cosines keep their sign; 0: absolute values */
   real above;      /* an atom counts as matched if its |cosine| is above this bound */
-  gidx mutual;     /* pairs of atoms that are nearest to each other, with |cosine| above it */
+  gidx mutual;     /* pairs of atoms that are nearest to each other, with |cosine| > `above` */
   const struct pairs *pairs; /* NULL: pairs were not computed */
 };
 /* Write and publish. */

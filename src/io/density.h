@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How often the atoms of a dictionary are used, read from the supports.h5 in the folder of its
- * file.
+ * How often the atoms of a dictionary are used, read from the supports.h5 in the folder that has
+ * the dictionary's file.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_DENSITY_H

@@ -7,8 +7,9 @@
 
 #include <stdio.h>
 
-/* Compare all datasets and attributes outside /run bit for bit, types and shapes included.
- * Attributes that are hashes, or marks of input files, are skipped if Sagitta wrote both files.
+/* Compare all datasets and attributes outside /run and /hashes bit for bit, types and shapes
+ * included.  Attributes that are hashes, or marks of input files, are skipped if Sagitta wrote both
+ * files.
  * *equal <- the answer.  The first difference in the order of paths (object, index, both values) is
  * printed to out, and added as the entry `difference` to the object that is open in json.  out and
  * json may be NULL. */

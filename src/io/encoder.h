@@ -16,7 +16,7 @@ extern const struct object_table encoder_objects;
 
 struct stored_encoder {
   const char *program, *architecture,
-      *settings;                       /* the program that made it; its settings as JSON text */
+      *settings;                       /* program and architecture by name, settings as JSON text */
   const char *dtype, *threshold_dtype; /* F32, F16, BF16; the second may be "": none */
   int has_encoder;                     /* 0: of `encoder` only k, p, top and norm are set */
   int solved; /* 1: it gives only supports, and codes are solved on them (N.24k) */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Only integer operations are used: floats of equal sign have the order of their bit patterns, and
- * a negative difference has its sign bit set, so the errors of all entries are combined by OR. */
+ * The rules are tested by integer operations: floats of equal sign have the order of their bit
+ * patterns, and a negative difference has its sign bit set, so the errors of all entries are
+ * combined by OR. */
 #include "io/entry_rows.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For its own program, an imported autoencoder gets the tensors and settings that it had.  A
- * dictionary without encoder gets matching pursuit for SAELens, and a tied top-k encoder for
- * sparsify. */
+ * An imported autoencoder that is exported to the program from which it came gets the tensors and
+ * settings that it had.  A dictionary without encoder gets matching pursuit for SAELens, and a tied
+ * top-k encoder for sparsify. */
 #include "io/export.h"
 
 #include <string.h>

@@ -32,14 +32,14 @@ struct export_model {
  * the arrays.  ERR_INPUT: the program has no such encoder. */
 int export_plan(struct export_model *m, struct arena *arena);
 
-/* The names of the two files in a folder: `values` has the tensors, `rest` the settings or the
- * mean. */
+/* The names of the files in a folder: `values` has the tensors, `rest` the settings or the mean;
+ * rest NULL: there is only one file. */
 struct export_files {
   const char *values, *rest;
 };
 struct export_files export_files_of(enum export_form form);
 
-/* Write both files, whose paths are claimed (place.h). */
+/* Write the files, whose paths are claimed (place.h).  Without a mean, mean.npy is not written. */
 int export_write(const struct export_model *m, const char *values, const char *rest);
 
 #endif

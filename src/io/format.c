@@ -15,8 +15,9 @@
 #include "base/watchdog.h"
 #include "io/journal.h"
 
-/* A file format.  name: what messages call it. imports and read: the Python module, and the
- * expression that reads the file OLD: a table of arrays if is_table is 1, otherwise one array. */
+/* A file format.  name: what messages call it.  imports: the Python module that can read it.
+ * read: the expression that reads the file OLD.  Its value is a table of arrays if is_table is 1,
+ * and otherwise one array. */
 struct format {
   const char *name, *ending, *imports, *read;
   int is_table;

@@ -7,8 +7,8 @@
 
 #include "comm/comm.h"
 
-/* Make `status`, that of opening the inputs, the same on all ranks, and check that all ranks see
- * the same files: ERR_INPUT names the rank and the file.  Every parallel command calls this
+/* Make `status`, the status of opening the inputs, the same on all ranks, and check that all ranks
+ * see the same files: ERR_INPUT names the rank and the file.  Every parallel command calls this
  * function when it has opened its inputs.  So the counts of later collective operations, which
  * depend on the inputs, are the same on all ranks.  Collective. */
 int inputs_agree(struct comm *c, int status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One pass over the dictionary, and one over the supports.  Tokens are read only near the rows that
- * are shown. */
+ * One pass over the dictionary, and one over the supports.  Without a vocabulary, tokens are read
+ * only near the rows that are shown. */
 #include "io/inspect_atom.h"
 
 #include <math.h>
@@ -342,7 +342,7 @@ static int entries_json(struct atom_summary *w, struct json *j)
   return rows_json(w, j);
 }
 
-/* Fail if the folder lacks a file that this page needs, as the folders of other commands do. */
+/* Fail if the folder lacks a file that this page needs: the folders of some commands do. */
 static int folder_check(const char *folder)
 {
   static const struct {

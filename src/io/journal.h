@@ -11,7 +11,7 @@
  * number, and a SHA-256 of itself and of the hashes of the chunks of its rows.  The valid record
  * with the higher number counts.  If the process or the machine stops while a record is written,
  * the SHA-256 of this record is wrong, and the earlier record is still valid.  So the order in
- * which blocks reach the disk does not matter.  Each part of the file has a fixed place.  It
+ * which blocks reach the disk does not matter.  Each part of the file has a fixed place.  The file
  * contains no host name and no time. */
 #ifndef IO_JOURNAL_H
 #define IO_JOURNAL_H

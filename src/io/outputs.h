@@ -40,8 +40,8 @@ int result_convert(struct result_file *r, const struct file_kind *kind, gidx bas
 /* Keep the file even if the run fails, under a name that ends in `end` (temporary_keep()), and sync
  * its folder. */
 int result_keep(struct result_file *r, const char *end);
-/* Write /run and close; read the file again and verify every checksum and invariant, except of
- * entries that r->counts covers; sync it; rename it, then the run's used.in and run.log
+/* Write /run and close; read the file again and verify every checksum and invariant, except those
+ * of the entries that r->counts covers; sync it; rename it, then the run's used.in and run.log
  * (sidecars.h; a failure of these is a warning); sync the folder.  Then remove the journal and the
  * growing file that a stopped job left of this result (output_left_discard()).  ERR_INTERNAL: an
  * open input was not compared among ranks, or was read after its last check for changes
@@ -49,7 +49,8 @@ int result_keep(struct result_file *r, const char *end);
 int result_publish(struct result_file *r, const struct run_fact *facts, int n_facts);
 /* Does the file system of a file have `bytes` bytes free?  1 if it cannot be asked. */
 int output_has_room(const char *path, gidx bytes);
-/* After a failure of the run: remove its unpublished files, except its log (temporary.h). */
+/* After a failure of the run: remove its unpublished files (temporary.h).  used.in and run.log are
+ * renamed instead (sidecars.h), and files of result_keep() stay. */
 void result_discard(void);
 
 #endif

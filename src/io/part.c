@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The numbers of a part are attributes, which a table lists.  Its shift and its sums are
- * datasets. */
+ * The numbers of a part are attributes, most of which a table lists.  Its shift, its sums and the
+ * counts of its norms are datasets. */
 #include "io/part.h"
 
 #include <math.h>

@@ -16,7 +16,8 @@ struct tensor {
   gidx begin, end; /* byte offsets from the end of the header */
 };
 struct tensor_table {
-  struct tensor *list; /* [count], in the order of the file's bytes; owned */
+  struct tensor *list; /* [count], in the order of the file's bytes; of a .npz, of its directory;
+                        * owned */
   gidx count, capacity;
   char *header;                  /* names point into it; owned */
   struct json_keys names, notes; /* of tensors, and of texts in __metadata__ */

@@ -73,7 +73,7 @@ static int list_read(struct json_reader *r, struct settings *s, struct place *at
   return OK;
 }
 
-/* Append a key to the path of its object; a dot inside the key is escaped. */
+/* Append a key to the path of its object; ".", "[" and "\" inside the key are escaped. */
 static int key_append(struct json_reader *r, struct place *at, const char *key)
 {
   char *to = at->path + strlen(at->path), *end = at->path + MAX_PATH - 2;

@@ -2,8 +2,8 @@
  * The settings of another program: a file in JSON, as a flat list of names and values.
  *
  * Floor: io.  Not collective.  The name of a value in a nested object contains all names on the way
- * to it, as "trainer.dict_class", and indices of lists, as "blocks[0].k".  A dot that is part of a
- * name is written "\.".  A name that occurs twice in an object is refused. */
+ * to it, as "trainer.dict_class", and indices of lists, as "blocks[0].k".  A name's own dots are
+ * written "\.", likewise [ and \.  A name that occurs twice in an object is refused. */
 #ifndef IO_SETTINGS_H
 #define IO_SETTINGS_H
 
@@ -34,10 +34,10 @@ int settings_close(struct settings *s);
 
 /* The value with this name; NULL: there is none, or it is null. */
 const char *settings_find(const struct settings *s, const char *name);
-/* *value <- 1 for true, 0 for false or null; unchanged if there is no such name.  ERR_INPUT:
- * another value. */
+/* *value <- 1 for true or 1, 0 for false, 0 or null; unchanged if there is no such name.
+ * ERR_INPUT: another value. */
 int settings_flag(const struct settings *s, const char *name, int *value);
-/* *value <- a whole number; unchanged if there is no such name.  ERR_INPUT: another value. */
+/* *value <- a whole number; unchanged if there is none, or null.  ERR_INPUT: another value. */
 int settings_long(const struct settings *s, const char *name, gidx *value);
 /* *value <- a finite number above 0; unchanged if there is no such name, or it is null.  ERR_INPUT:
  * another value. */

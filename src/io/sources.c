@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A source of a pair is a position and a head that contribute to its score.  Only the lists of
- * sources that are shown are read.  Tokens are read one at a time. */
+ * A source of a pair is a position and a head that contribute to its score.  Only the lists and
+ * tokens that are shown are read. */
 #include "io/sources.h"
 
 #include <stdlib.h>

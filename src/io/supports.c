@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are written chunk by chunk, and a chunk has whole rows.  So the order of chunks in the file
- * does not depend on the size of the blocks that are written. */
+ * Rows are written chunk by chunk.  So the order of chunks in the file does not depend on the size
+ * of the blocks that are written.  If all rows have s entries, a chunk has whole rows. */
 #include "io/supports.h"
 
 #include <errno.h>

@@ -73,7 +73,8 @@ struct supports_output {
                               * sync */
   struct phase hashing;      /* time spent on hashes, as part of writing */
 };
-gidx supports_bytes(const struct supports_shape *shape); /* size on disk, an upper bound */
+/* Size on disk, an upper bound.  If rows may have all k atoms, entries are not counted. */
+gidx supports_bytes(const struct supports_shape *shape);
 int supports_output_create(struct supports_output *f, const char *path,
                            const struct supports_shape *shape);
 /* The same for a part of the rows (part.h): shape is that of the part. */

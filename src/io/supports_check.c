@@ -30,7 +30,7 @@ enum {
   PIECE = 1 << 18,      /* entries per thread, with several threads: a chunk of Sagitta's files */
   ALONE = 1 << 15,      /* entries, with one thread */
   LONG_PIECE = 1 << 22, /* entries, if chunks should rarely be read twice */
-  MAX_PIECE = 1 << 21,  /* the most values of one array in a piece */
+  MAX_PIECE = 1 << 21,  /* the most values of one array in a piece that has no taker */
   MAX_PARTS = 16        /* threads */
 };
 
@@ -396,7 +396,7 @@ static int rows_check_block(struct support_pass *s, gidx row, gidx n)
 }
 
 /* Take the counts of rows that were checked when they were written.  Only the offsets are checked
- * again. */
+ * again, unless they were checked too. */
 static int rows_take(struct support_pass *s, gidx row, gidx n)
 {
   const struct support_counts *counts = s->v->counts;

@@ -107,8 +107,7 @@ int sweep_read(const char *path, idx k, idx d, idx p, real *frames, struct atom_
   return h5_close_after(&f, all_read(&f, k, d, p, frames, steps));
 }
 
-/* Check frames.  A file of another program may have such an array too, so only finite values are
- * required. */
+/* Check that all values of frames are finite.  No more is required of frames inside a sweep. */
 static int frames_check(const struct verify *v, const struct value_block *b)
 {
   for (gidx i = 0; i < b->count * b->width; i++)

@@ -17,7 +17,7 @@ struct vocabulary {
 /* Read a text, whose line i, counted from 0, is token i; or JSON: a list of words, an object that
  * maps words to numbers (vocab.json of a tokenizer), or a tokenizer.json.  Marks of byte-level and
  * SentencePiece vocabularies become "##".  Call vocabulary_free() also after a failure.  ERR_IO;
- * ERR_INPUT: JSON of another kind. */
+ * ERR_INPUT: the file is not text, is too large, or is JSON of another kind. */
 int vocabulary_read(struct vocabulary *v, const char *path);
 void vocabulary_free(struct vocabulary *v);
 

@@ -121,7 +121,7 @@ int job_file_check(const struct job *job, const struct output_path *place);
 /* value[capacity] <- the value of an option in the identity of the existing result; "": none, or
  * there is no --resume.  Call it when paths are claimed.  Rank 0 alone. */
 int job_earlier_value(const struct job *job, const char *key, char *value, size_t capacity);
-/* Call this if the result is complete: log that nothing is left to do.  A compares the inputs. */
+/* Call it if the result is complete: log that nothing is left to do.  Kind A compares inputs. */
 int job_complete(struct job *job);
 /* A: compare the inputs, and begin the result with the units that an earlier run has done. */
 int job_begin(struct job *job);

@@ -40,7 +40,7 @@ struct sagitta_options {
   /* centered: 1: the encoder takes rows less the mean; 0: rows as they are.  rescaled: 1: `norm`
    * multiplies the scores; 0: it multiplies the codes. */
   int32_t centered, rescaled;
-  int32_t solves;         /* 1: codes are solved on its supports; 0: its own codes; 0 for active */
+  int32_t solves;         /* 1: codes are solved on its supports; 0, as for active: its own codes */
   const float *weights;   /* [k][p]; not for active */
   const float *bias;      /* [k]; not for active */
   const float *threshold; /* [k] of jumprelu and batchtopk; otherwise NULL */

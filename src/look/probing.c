@@ -169,8 +169,8 @@ static int rows_list(const struct probing_job *j, int half, idx label, int k,
   return OK;
 }
 
-/* The listed rows of a half; and, for its other rows, in which the k atoms have no code, how many
- * there are, and how many of them have the label. */
+/* The listed rows of a half, and two counts of its other rows, in which the k atoms have no code:
+ * how many there are, and how many of these have the label. */
 static struct logistic_rows logistic_rows_of(const struct probing_job *j, int half, idx label,
                                              int k, const struct row_scores *rows)
 {

@@ -9,7 +9,7 @@
 #include "base/team.h"
 #include "model/identity.h"
 
-enum { PIECE_BYTES = 16 << 20 }; /* most bytes of a piece of a row_reader */
+enum { PIECE_BYTES = 16 << 20 }; /* about the most bytes of a piece of a row_reader */
 
 enum { MAX_PARTS = 256, LEAST_PART = 128 }; /* most parts; fewest rows per part */
 

@@ -58,8 +58,9 @@ struct row_reader {
  * errors. */
 int row_reader_open(struct row_reader *r, const struct row_source *rows, struct arena *arena);
 void row_reader_close(struct row_reader *r);
-/* r->x[count][p] <- rows first .. first + count - 1.  Then begin to read rows ahead .. ahead + n -
- * 1; the next call should ask for these.  ERR_INPUT when a value is not finite. */
+/* r->x[count][p] <- rows first .. first + count - 1, at most r->most.  Then begin to read rows
+ * ahead .. ahead + n - 1, also at most r->most; unless n is 0, the next call must ask for exactly
+ * these.  ERR_INPUT when a value is not finite. */
 int row_reader_take(struct row_reader *r, gidx first, gidx count, gidx ahead, gidx n);
 
 /* shift[p] <- the shift of doc/numerics.md section 7: the column means of the first n = min(N,

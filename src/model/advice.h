@@ -24,9 +24,9 @@ void advice_dead(gidx dead, idx k);
 /* Warn if more than a tenth of the trained atoms were used by none of the last `rows` rows. */
 void advice_unused(gidx dead, idx k, gidx rows);
 
-/* Warn if a fit ended with its last sweep, and this sweep still gained more explained variance,
- * `gain`, than the tolerance.  NaN or infinity: the gain is not known.  No warning if the tolerance
- * is 0. */
+/* For a fit that did all its sweeps.  Warn if `gain`, the gain in explained variance of its last
+ * five passes over the rows, is larger than the tolerance.  NaN or infinity: the gain is not known.
+ * No warning if the tolerance is 0. */
 void advice_converged(gidx sweeps, real gain, real tolerance);
 
 /* Warn if the median norm of the rows differs by a factor of three or more from `fitted`.  fitted:

@@ -13,8 +13,8 @@
 #include "base/types.h"
 
 /* match[k] <- the column of each row of scores[k][l], or -1; min(k, l) rows have one.  The result
- * does not depend on threads.  ERR_INPUT: a score is not finite; ERR_MEMORY: up to another k l
- * floats are needed.  Not collective. */
+ * does not depend on threads.  ERR_INPUT: a score is not finite.  ERR_MEMORY; if k > l, a copy of
+ * the scores is made, too.  Not collective. */
 int assignment_solve(idx k, idx l, const float *scores, int threads, idx *match);
 
 /* Reference: shortest augmenting paths over the dense matrix, one row after another. */

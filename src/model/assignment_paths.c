@@ -78,7 +78,8 @@ static idx row_best(const struct paths *w, idx i, gidx *next)
 }
 
 /* Row i takes its best column, at a price that makes the next best as good.  Returns the row that
- * had the column, -1: none. */
+ * loses this column, -1: none.  If another row has the column, and the next best is as good
+ * already, row i takes none and is returned itself. */
 static idx row_reduce(struct paths *w, idx i)
 {
   struct assignment *a = w->a;

@@ -7,7 +7,9 @@
 
 #include "base/types.h"
 
-enum { CHOICE_MOST = 4 }; /* candidates: encode_s, and a half, a quarter, an eighth of it */
+/* Candidates: encode_s (the option --encode-s: atoms per row of the final encoding), and a half, a
+ * quarter and an eighth of it. */
+enum { CHOICE_MOST = 4 };
 
 /* The unexplained variance of a candidate may exceed the smallest one of all candidates by at most
  * the part CHOICE_UNEXPLAINED of the smallest one.  Its F1 may be lower than the best one by at

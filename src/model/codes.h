@@ -19,8 +19,8 @@
 
 /* What one row adds to the metrics. */
 struct row_quality {
-  /* sum over columns of e^2; e is x less the codes as stored times the vectors, by fma in support
-   * order */
+  /* sum over columns of e^2; e is x - sum_j codes_j vector_j, with the codes as stored, by fma in
+   * support order */
   real error;
   real cosine;  /* of the row and its reconstruction; 0 if either is 0 */
   gidx nonzero; /* number of support atoms whose code block is not 0 */

@@ -65,8 +65,8 @@ struct find_rows {
 int find_codes_reference(const struct find_rows *r, idx row, const float *active, float *codes,
                          float *residual);
 
-/* codes[n][k] <- the codes of a batch.  Atoms are chosen 1 + looks times, each time floor(l0 n)
- * entries (N.46).  left[n][p] <- the residuals of the rows; least[1 + looks] <- the lowest chosen
+/* codes[n][k] <- the codes of a batch.  Choices are made 1 + looks times, each time of floor(l0 n)
+ * scores (N.46).  left[n][p] <- the residuals of the rows; least[1 + looks] <- the lowest chosen
  * score of each choice; 0 if fewer scores than that are positive.  ERR_MEMORY. */
 int find_batch_reference(const struct find_rows *r, real l0, int looks, float *codes, float *left,
                          float *least);

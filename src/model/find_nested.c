@@ -16,9 +16,9 @@ float nested_top(int relative, real square)
   return relative ? 1 : (float)(4 * sqrt(square));
 }
 
-/* Work space for one row: y[p] is its residual in this pass; before[p] its residual after the last
- * pass; scores[k]; previous[k] the codes of the last pass, 0 in the first pass; rest[p] the row
- * that scores are computed for. */
+/* Work space for one row: y[p] is its residual in this pass; before[p] its residual after the
+ * previous pass, in the first pass the row itself; scores[k]; previous[k] the codes of the previous
+ * pass, 0 in the first pass; rest[p] the row that scores are computed for. */
 struct row_work {
   float *y, *next, *before, *scores, *codes, *previous, *rest;
   idx index[ACTIVE_MOST]; /* of a block */
@@ -26,7 +26,7 @@ struct row_work {
 };
 
 /* scores <- the scores of the block's atoms.  They are computed for the row `rest`, which is y less
- * the contributions of the atoms of the block that the last pass chose; but an atom's own
+ * the contributions of the atoms of the block that the previous pass chose; but an atom's own
  * contribution is not subtracted from its score. */
 static void block_score(const struct find_rows *block, idx first, struct row_work *w)
 {

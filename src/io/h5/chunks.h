@@ -36,10 +36,10 @@ herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, c
 /* A thread that reads or writes entries holds this lock while it uses HDF5. */
 extern pthread_mutex_t h5_one;
 
-/* out <- the bytes, as stored, of entries first .. first + m - 1, and return m <= n.  If m < n,
- * entry first + m is in a chunk that is not stored as expected.  The caller then reads the rest
- * with h5_block_read(), whose message says what is wrong.  Several threads may call this at once,
- * if none uses HDF5 without holding h5_one. */
+/* out <- the bytes, as stored, of entries first .. first + m - 1, and return m <= n.  If m < n, the
+ * chunk of entry first + m is not stored as expected, or cannot be read without HDF5.  The caller
+ * then reads the rest with h5_block_read(), whose message says what is wrong.  Several threads may
+ * call this at once, if none uses HDF5 without holding h5_one. */
 gidx h5_chunks_read(struct h5_chunks *c, hid_t dataset, gidx first, gidx n, void *out);
 
 /* The handle with which driver.h reads and writes the dataset's file without HDF5; NULL if the file

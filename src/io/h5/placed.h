@@ -19,8 +19,8 @@ struct h5_placed {
                         * and counts; how many of these are zero in every byte */
   gidx all_written, all_zeros; /* the same for all ranks, up to that exchange */
   uint32_t *sums;              /* [chunks] checksums of this rank's chunks; owned with the struct */
-  unsigned char leaves[][SHA256_BYTES]; /* [chunks] hashes; 0 for chunks that other ranks have
-                                         * written since that exchange */
+  unsigned char leaves[][SHA256_BYTES]; /* [chunks] hashes; 0 for chunks that nobody has written, or
+                                         * other ranks since that exchange */
 };
 
 /* Open a file that another rank has created, to write chunks of it; path must outlive *f.  Returns
@@ -56,8 +56,9 @@ int h5_placed_confirm(const struct h5_array *a, gidx i);
  * written all of these entries. */
 int h5_placed_end(struct h5_array *a, gidx end);
 
-/* For the code that writes chunks: the place of the hash of the chunk that begins at entry `first`;
- * and note that the chunk with this hash was written, with this checksum. */
+/* Two functions for the code that writes chunks.  h5_placed_leaf() returns the place for the hash
+ * of the chunk that begins at entry `first`.  h5_placed_note() notes that the chunk whose hash is
+ * at `leaf` was written, with the checksum `sum`. */
 unsigned char *h5_placed_leaf(const struct h5_array *a, gidx first);
 void h5_placed_note(struct h5_placed *p, const unsigned char *leaf, uint32_t sum);
 

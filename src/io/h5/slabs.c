@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A larger result has larger segments, as long as it has at least 2,048 of them, and until they
- * have 128 MiB or more.  In a small result a segment is one slab. */
+ * A larger result has larger segments.  But a segment doubles only while it has fewer than 128 MiB,
+ * and only if at least 2,048 segments remain.  In a small result a segment is one slab. */
 #include "io/h5/slabs.h"
 
 #include "base/num.h"
