@@ -134,7 +134,7 @@ static void residual_worst(const struct residual *r, real *worst)
 }
 
 /* The componentwise backward error of Oettli and Prager: the largest |A x - r|_i / (|A| |x| +
- * |r|)_i over all rows i of the system, ridges included.  With off > 0 the steps are first
+ * |r|)_i over all rows i of the system A x = r, ridges included.  With off > 0 the steps are first
  * multiplied by 1 - off and 1 + off in turn, a fault that the error has to show. */
 __attribute__((unused)) static real item_backward(const struct arrow_item *item,
                                                   const struct arrow_options *o, real off)

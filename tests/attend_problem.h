@@ -28,7 +28,8 @@ struct shape {
   enum attend_type type;
   enum layout layout;
   idx size;   /* cells of a block */
-  int bad;    /* for f32, not 0: some of k and v are 3e38; WITH_NAN: some are not finite, too */
+  int bad;    /* for f32 only.  If it is not 0, some values of k and v are 3e38; with WITH_NAN some
+               * others are NaN or infinite */
   float big;  /* factor of the values of q; 0 stands for 1 */
   int coarse; /* 1: all values of k and v are 1 or -1 */
 };

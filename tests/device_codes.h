@@ -64,9 +64,9 @@ static int row_weight(const struct problem *c, idx i)
   return c->n < 3 || i % 7 > 2 || i % 7 == 0 ? 1 : i % 7 - 2;
 }
 
-/* Fill rows, atoms and supports.  Unless c->small is set, of 13 atoms one equals the atom before
- * it, one differs from the atom before it by a part in 10^7 (too little: it is dropped), one by a
- * part in 10^4 (it is kept), and one is zero. */
+/* Fill rows, atoms and supports.  Unless c->small is set, four of each 13 consecutive atoms are
+ * special.  One equals the atom before it.  One differs from the atom before it by a part in 10^7,
+ * and is dropped.  One differs by a part in 10^4, and is kept.  One is zero. */
 static void problem_fill(struct problem *c)
 {
   gidx frame = (gidx)c->d * c->p;

@@ -438,7 +438,7 @@ static void check_normal(const struct how *hows, int count)
       {300, 1, NORMAL_BLOCK - 1, 7, 1, 0, 0},
       {500, 32, 130, 9, 1, 99, 0},
       {0, 1, NORMAL_BLOCK + 6, 3, 1, 0, 1},
-      {60, 3, 401, 9, 2, 0, 0}, /* more atoms than all stages of a GPU hold */
+      {60, 3, 401, 9, 2, 0, 0}, /* more atoms than the stages of normal_descend.cu hold */
       /* Large shapes, left out if is_small(): */
       {5000, 32, NORMAL_BLOCK, 8, 1, 0, 0},
       {5000, 100, 130, 9, 1, 1000, 0},

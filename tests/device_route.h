@@ -175,7 +175,7 @@ static int lists_equal(const struct problem *c)
   return 1;
 }
 
-/* Is power[i] the power of row i by route_power()?  NULL (for single atoms): 1. */
+/* Is power[i] the power of row i by route_power()?  Returns 1 if power is NULL (single atoms). */
 static int powers_equal(const struct problem *c, const idx *power)
 {
   for (idx i = 0; power && i < c->n; i++)

@@ -35,7 +35,7 @@ static float batch_score(int kind, gidx i)
   }
 }
 
-/* Rows that equal their scores, because the encoder is the identity. */
+/* Rows that equal their scores before these are raised, because the encoder is the identity. */
 struct batch_problem {
   int kind;
   idx n, k, aux; /* aux: the most codes of dead atoms per row; 0: no atom is dead */

@@ -122,9 +122,9 @@ static const char *const kinds[KINDS] = {
     "kill-inside", "stop-exit",   "interrupt",    "own-thread",  "omp-thread",    "lose",
     "room",        "look",        "list",         "entry",       "lock",          "push",
     "close",       "back",        "full"};
-/* cut: to half of its length.  spoil: some bytes of the second half are overwritten.  forge: the
- * same, and its times are set back.  append: a byte more.  replace: an empty file is renamed to its
- * name. */
+/* cut: to half of its length.  spoil: some bytes of the second half are overwritten.  forge: as
+ * spoil, and then the file gets its old times again.  append: a byte more.  replace: an empty file
+ * takes its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
 static const char *change; /* of change_names, if armed is CHANGE */
 static enum kind armed;

@@ -2,8 +2,8 @@
  * A library to preload: the memory that the ranks of a node share is not available.
  *
  * FAULT_WINDOW=room: /dev/shm is full.  =window: MPI fails to allocate the memory.  =page: a page
- * is missing when it is first written.  With FAULT_RANK=R only on rank R of mpirun.  With
- * NODE_RANKS=N every N ranks of a machine appear as a node. */
+ * is missing when it is first written.  With FAULT_RANK=R this happens only on rank R of mpirun.
+ * With NODE_RANKS=N every N ranks of a machine appear as a node. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
@@ -53,8 +53,8 @@ int MPI_Comm_split_type(void *ranks, int type, int key, void *info, void **node)
   return NEXT(split *, "MPI_Comm_split_type")(ranks, type, key, info, node);
 }
 
-/* The program touches its pages by reading zeros into them from /dev/zero, whose numbers are 1 and
- * 5. */
+/* The program touches its pages by reading zeros into them from /dev/zero: the device with the
+ * major number 1 and the minor number 5. */
 ssize_t read(int file, void *bytes, size_t count)
 {
   struct stat facts;

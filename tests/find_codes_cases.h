@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Checks of the codes of rows on their active atoms on any device against the plain loops, for a
- * batch and with thresholds.  Cases have ties, equal atoms, rows of zeros, and more atoms than
- * columns. */
+ * Checks on any device that the codes of rows on their active atoms are those of the plain loops,
+ * both for a batch and with thresholds.  Cases have ties, equal atoms, rows of zeros, and more
+ * atoms than columns. */
 #ifndef TESTS_FIND_CODES_CASES_H
 #define TESTS_FIND_CODES_CASES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Checks of a fit that finds features, on any device, against the plain loops.  It has several
- * stages, and replaces twins and dead atoms.  It is also stopped and continued. */
+ * Checks of a fit that finds features, on any device, against the plain loops.  The fit has several
+ * stages, and replaces near duplicates and dead atoms.  It is also stopped and continued. */
 #ifndef TESTS_FIND_RUN_CASES_H
 #define TESTS_FIND_RUN_CASES_H
 
@@ -65,7 +65,7 @@ struct kept {
   gidx firing[MOST_K];
   real described[MOST_P], mean[MOST_P];
   struct find_line lines[MOST_LINES];
-  gidx stop_at, looks; /* stop at this look, -1: never; looks so far */
+  gidx stop_at, looks; /* stop at this call of stop_asked(), -1: never; calls so far */
   int asks, ends;      /* 1: this rank stops the run; number of points with reason FIND_END */
 };
 
@@ -288,9 +288,10 @@ static void plain_replace(struct plain *q, gidx update)
   plain_renew(q, renew, q->left, update);
 }
 
-/* Keep plan.k of the grown atoms, which are in descending order of their frequency.  An atom that
- * is useless, or near to an earlier atom that is neither, is kept only if there are not enough
- * others.  The mean contribution of the atoms that are dropped is added to the offset. */
+/* Keep plan.k of the grown atoms, which are in descending order of their frequency.  An atom is
+ * spare if it is useless, or near to an earlier atom that is not spare.  Spare atoms are kept only
+ * if there are not enough others.  The mean contribution of the atoms that are dropped is added to
+ * the offset. */
 static void plain_keep(struct plain *q)
 {
   unsigned char near[MOST_K] = {0}, take[MOST_K] = {0};
@@ -437,7 +438,8 @@ static int is_equal(const struct kept *k, const struct plain *q)
          !memcmp(k->offset, q->offset, p * sizeof(float));
 }
 
-/* Run the task to its end.  With stop_at >= 0 it is stopped at that look, and then continued. */
+/* Run the task to its end.  With stop_at >= 0 it is stopped at that call of stop_asked(), and then
+ * continued. */
 static int task_run(const struct find_task *task, struct comm *c, struct kept *k, gidx stop_at)
 {
   struct find_result result;

@@ -4,8 +4,8 @@
  * killed.
  *
  * Only files count whose path contains the text FORGET_IN.  A page of 4 KiB loses either all its
- * writes since the last sync or none; FORGET_SEED seeds this choice.  With FORGET_RANK=R FORGET_AT
- * is only for rank R. */
+ * writes since the last sync or none; FORGET_SEED seeds this choice.  With FORGET_RANK=R only rank
+ * R obeys FORGET_AT. */
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * dense_factor with its threads as those of kernel_threads.h, for test_kernel_races.py: the columns
- * of a matrix's first panel beside plain loops, bit for bit; prints how many cases differ.
+ * Runs the kernel dense_factor with the threads of kernel_threads.h, for test_kernel_races.py.
+ * Compares the columns of a matrix's first panel with plain loops, bit for bit, and prints how many
+ * cases differ.
  *
  * Its argument: 1 to run threads backward. */
 #include "kernel_threads.h"
@@ -22,12 +23,12 @@ static std::vector<double> matrix_make(int n, kind which)
   for (int j = 0; j < n; j++)
     for (int i = j; i < n; i++) s[(size_t)(i + j * n)] = number_draw() + (i == j) * n;
   if (which == BAD_PIVOT && n > 9) s[(size_t)(9 + 9 * n)] = -1;
-  for (double &x : s) x *= which == TINY ? 1e-200 : 1; /* no estimates of roots there */
+  for (double &x : s) x *= which == TINY ? 1e-200 : 1; /* roots are then not usual (root.h) */
   for (int i = 1; i < n && which == ZEROS; i++) s[(size_t)i] = i % 3 ? -0.0 : i % 2 * 1e-310;
   return s;
 }
 
-/* Of plain loops; returns the first bad pivot, or n. */
+/* Factor the first `width` columns by plain loops; returns the first bad pivot, or n. */
 static int panel_factor(std::vector<double> &s, int n, int width, std::vector<double> &pivots)
 {
   for (int j = 0; j < width; j++) {
@@ -55,7 +56,7 @@ static int differs(int n, kind which, int backward)
   std::vector<double> s = matrix_make(n, which), wanted = s, pivots((size_t)n), all = pivots;
   std::vector<double> corners(FACTOR_WIDTH * (FACTOR_WIDTH + 1));
   factor_args a = {s.data(), n, n, 0, corners.data(), pivots.data(), &good};
-  memset(memory, 0xff, sizeof memory); /* as NaN as what a GPU may have there */
+  memset(memory, 0xff, sizeof memory); /* NaN, as a GPU's shared memory may hold at the start */
   launch(blocks ? (unsigned)blocks : 1, FACTOR_THREADS, backward, [&] { dense_factor(a); });
   int known = panel_factor(wanted, n, width, all);
   is_other = good != known;

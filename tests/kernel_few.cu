@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * attention_few with its threads as those of kernel_threads.h, for test_kernel_races.py: prints the
- * hash of what it finds, of blocks that are whole and not, shards, windows, more queries than one.
+ * Runs the kernel attention_few with the threads of kernel_threads.h, for test_kernel_races.py.
+ * Prints a hash of its results for whole and incomplete blocks, several shards, windows, and
+ * several queries.
  *
- * -D as attention_few.cu; CELLS is 0, f32.  Its argument: 1 to run threads backward. */
+ * Needs the -D of attention_few.cu; CELLS is 0, f32.  Its argument: 1 to run threads backward. */
 #include "kernel_threads.h"
 
 #include "attention_few.cu"
@@ -20,8 +21,8 @@ static void floats_hash(unsigned long long *hash, const std::vector<float> &x)
   for (float value : x) *hash = (*hash ^ __float_as_uint(value)) * 0x100000001b3ull;
 }
 
-/* One sequence of so many positions, of which the last `queries` ask: FEW rows a head, or so many
- * of FEW. */
+/* Run the kernel for one sequence, whose last `queries` positions have queries: one query of FEW
+ * heads, or FEW queries of one head. */
 static void sequence_run(int positions, int queries, int window, int backward,
                          unsigned long long *hash)
 {
@@ -42,7 +43,7 @@ static void sequence_run(int positions, int queries, int window, int backward,
   a.done = &done, a.part_m = m.data(), a.part_l = l.data(), a.part = parts.data();
   a.out = out.data(), a.lse = lse.data(), a.heads = a.group = heads, a.kv_heads = a.size = 1;
   a.causal = 1, a.window = window, a.inner = 1, a.exponent = 0.2f;
-  memset(memory, 0xff, sizeof memory); /* as NaN as what a GPU may have there */
+  memset(memory, 0xff, sizeof memory); /* NaN, as a GPU's shared memory may hold at the start */
   launch((unsigned)shards, WALK_THREADS, backward, [&] { attention_few(a); });
   floats_hash(hash, out);
   floats_hash(hash, lse);

@@ -1,6 +1,6 @@
 # One file per behaviour.  To add a test, add its name.
-# The longest first, because tests run side by side: these programs, scripts (that of Slurm waits
-# for minutes), all other programs.
+# The longest tests come first, because tests run side by side: these programs, then the scripts
+# (the test of Slurm waits for minutes), then all other programs.
 LONG_TESTS = %D%/test_kernels %D%/test_train %D%/test_find_run %D%/test_attribution %D%/test_io_hostile \
   %D%/test_imported %D%/test_cuts %D%/test_device_codes %D%/test_attribute_pieces
 OTHER_TESTS = \
@@ -73,7 +73,7 @@ OTHER_TESTS = \
 %C%_test_refit_layout_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=arena_alloc -Wl,--wrap=arena_free
 %C%_test_refit_shared_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=device_moves_keep \
   -Wl,--wrap=items_terms
-# Of the terminal pass.
+# Tests of the terminal pass.
 OTHER_TESTS += \
   %D%/test_artifact \
   %D%/test_device_dense \
@@ -143,8 +143,9 @@ endif
 OTHER_TESTS += $(CUDA_TESTS)
 check_PROGRAMS += $(LONG_TESTS) $(OTHER_TESTS)
 TESTS += $(LONG_TESTS) $(SCRIPT_TESTS) $(OTHER_TESTS)
-# The lists below are what scripts/check runs; with CHECK_FULL=1 what _MORE and _LESS name, too.
-# What is worth running under an emulator: arithmetic, and that files are what they are elsewhere.
+# The lists below are what scripts/check runs.  With CHECK_FULL=1 it also runs the tests of _MORE,
+# and those of _LESS, which it otherwise leaves out.
+# Tests that are worth running under an emulator: tests of arithmetic, and of the bytes of files.
 EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_encoder \
   %D%/test_device_ops %D%/test_device_dense %D%/test_io_outputs %D%/test_screen \
   %D%/test_statistics %D%/test_arrow_reference %D%/test_artifact %D%/test_functions %D%/test_gated_delta \
@@ -152,7 +153,8 @@ EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_
   %D%/test_device_refit %D%/test_dictionary %D%/test_encode_reference %D%/test_io_blocks \
   %D%/test_io_layouts %D%/test_joint_dense %D%/test_det_pair %D%/test_refit_reference \
   %D%/test_shard %D%/test_synth_blocks
-# What is the same whatever compiled the program: kernels are NVRTC's, scripts are no one's.
+# Tests that do not depend on the compiler of the program: NVRTC compiles the kernels, and nothing
+# compiles the scripts.
 COMPILED_BY_NONE = \
   scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_house.sh \
   scripts/check_names.py \
@@ -161,9 +163,10 @@ COMPILED_BY_NONE = \
   %D%/test_python_bench.py %D%/test_python_lens.py %D%/test_write_rows.py %D%/test_capture_mixer.py \
   %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_scale_try.py %D%/test_bench_page.py %D%/test_slurm.sh %D%/test_slurm_page.sh \
   %D%/test_batch_scripts.sh %D%/test_configure.sh
-# What runs through the C code, and through what it does when something fails, for the sanitizers:
-# the C tests; every command once, which test_json.py has; and files and options that are bad.
-# What is left out goes the same ways with other numbers, or skips itself there.
+# Tests for the sanitizers: the C tests; test_json.py, which runs every command once; and tests of
+# bad files and bad options.  Together they run through the C code, and through what it does when
+# something fails.  Other tests run the same code with other numbers, or are skipped under
+# sanitizers.
 COMPILED_TESTS = $(LONG_TESTS) \
   %D%/test_import.py %D%/test_bad_input.py %D%/test_json.py %D%/test_io_inputs.py %D%/test_foreign.py \
   %D%/test_harvest_faults.py %D%/test_refit_faults.py %D%/test_refit_input.py \
@@ -175,8 +178,8 @@ COMPILED_MORE = %D%/test_faults.py %D%/test_partition.py %D%/test_grid_faults.py
   %D%/test_import_settings.py \
   %D%/test_harvest.py %D%/test_mixer.py %D%/test_evaluate.py %D%/test_pack.py
 COMPILED_LESS = %D%/test_turns
-# Programs of other tests are not built: a test asks for its own.  No GPU opens below an address
-# sanitizer: of the tests of GPUs, the one that needs none.
+# Only the programs of these tests are built.  No GPU opens under an address sanitizer, so of the
+# tests of GPUs only test_cuda_plan is run, which needs none.
 check-compiled:
 	@[ "$${CHECK_FULL:-0}" = 0 ] && more= less='$(COMPILED_LESS)' || \
 	  { more='$(COMPILED_MORE)' less=; }; \
@@ -185,9 +188,10 @@ check-compiled:
 	  case " $(COMPILED_BY_NONE) $$less " in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
 	done; $(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS= TESTS="$$all"
 .PHONY: check-compiled
-# What another compiler or HDF5 may compute or write otherwise; that jobs stop, go on and refuse is
-# the same C, and so is how ranks share out work and memory: where bits have been recorded, few cuts
-# show it.  All programs are built, with warnings as errors.
+# Tests of what another compiler or HDF5 may compute or write differently.  Most tests of how jobs
+# stop, resume and refuse are left out, since the C code alone decides this.  It also decides how
+# ranks divide work and memory: so with CUTS=few, tests that have recorded bits try few divisions.
+# All programs are built, with warnings as errors.
 COMPUTED_TESTS = $(LONG_TESTS) \
   %D%/test_partition.py %D%/test_refit_partition.py %D%/test_refit_independent.py \
   %D%/test_terminal.py %D%/test_terminal_files.py %D%/test_fingerprints.sh \
@@ -227,12 +231,12 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/slurm_nodes.sh %D%/peer.py %D%/run.sh %D%
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_arrow_LDADD = $(LDADD) $(PETSC_LIBS)
 
-# Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
+# io_tool is for the Python tests of src/io.  soak_screen is run by hand.  Tests preload libraries.
 EXTRA_PROGRAMS += %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapack.so \
   %D%/fault_window.so %D%/rest.so %D%/slow.so %D%/forget.so %D%/whole_pages.so
 CLEANFILES += $(check_DATA)
-# Thousands of faults, for half an hour and not for make check.
+# Tests with thousands of faults.  They run for half an hour, and are not part of `make check`.
 EXTRA_DIST += %D%/soak_sizes %D%/soak_live %D%/soak_faults %D%/soak_planted %D%/soak_rows.py %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py %D%/soak_settings.py \
   %D%/soak_try.py %D%/soak_growing.py
 EXTRA_DIST += %D%/rest.c %D%/slow.c %D%/forget.c %D%/whole_pages.c %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
@@ -264,10 +268,10 @@ EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py 
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $^
 
 # Threads that wait must not spin: there are more of them than cores.  A launcher that ends removes
-# the folder above its own while another one makes its own there, so each test has one to itself.
-# Ranks of one host need no search for networks and GPUs, which is a third of what it takes to start
-# them.  While they wait they yield, and sleep where a library may be preloaded: tests run side by
-# side.
+# the folder that contains its own, although another launcher may be making one there.  So each test
+# has such a folder of its own.  Ranks of one host need no search for networks and GPUs, which takes
+# a third of the time of their start.  Tests run side by side, so ranks that wait yield the core; if
+# a library may be preloaded, they also sleep (rest.c).
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
   SANITIZED='$(SANITIZE)$(EMULATOR)' EMULATOR='$(EMULATOR)'; \
   PYTHON='$(PYTHON)'; export MPIEXEC srcdir builddir SANITIZED EMULATOR PYTHON; \
@@ -281,9 +285,10 @@ AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_b
   OMPI_MCA_orte_tmpdir_base=`mktemp -d`; export OMPI_MCA_orte_tmpdir_base; \
   trap 'rm -rf "$$OMPI_MCA_orte_tmpdir_base"' 0;
 TEST_EXTENSIONS = .sh .py
-# As programs do, or make would begin every script before the first program.
+# All logs depend on sagitta, not only those of programs.  Otherwise make would begin every script
+# before the first program.
 $(TEST_LOGS): sagitta$(EXEEXT)
-# A test that hangs is ended, and so named.
+# A test that hangs is ended after this time, so that the report names it.
 TIMEOUT = timeout -k 10 900
 LOG_COMPILER = $(TIMEOUT) $(SHELL) $(srcdir)/%D%/run.sh
 SH_LOG_COMPILER = $(TIMEOUT) $(SHELL)
@@ -292,7 +297,7 @@ LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(srcdir)/scripts/autotools/tap-dr
 SH_LOG_DRIVER = $(LOG_DRIVER)
 PY_LOG_DRIVER = $(LOG_DRIVER)
 
-# What fits between two edits: under 90 s on two cores, with `make -j4 check-fast`.
+# Tests to run between two edits: under 90 s on two cores, with `make -j4 check-fast`.
 FAST_TESTS = \
   scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_house.sh \
   scripts/check_names.py \

@@ -124,8 +124,8 @@ static void fake_close(struct attend *w)
   free(w->state);
 }
 
-/* Compute query i of sequence s of a plan, in a head.  It goes on from earlier pieces if the plan
- * says so. */
+/* Compute query i of sequence s of a plan, in a head.  If the plan says so, the sums of earlier
+ * pieces are continued. */
 static void fake_row(const struct attend_plan *p, const struct attend_job *job, idx s, gidx i,
                      idx head)
 {

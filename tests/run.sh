@@ -1,7 +1,8 @@
 #!/bin/sh
 # Run one compiled test, and print one TAP stream.  If the test has a line `RUN: np=`, it is run
-# with each number of ranks of that line; with CHECK_FULL=1, with those of `full=` if there are any.
-# Under an EMULATOR, which is slow and has no MPI launcher, it is run once, as one rank.
+# with each number of ranks after `np=`.  If the line has `full=`, too, CHECK_FULL=1 takes the
+# numbers after this instead.  Under an EMULATOR, which is slow and has no MPI launcher, the test is
+# run once, as one rank.
 test=$1
 name=$(basename "$test")
 ranks=$(sed -n 's/^ \* RUN: np=\([0-9 ]*\).*/\1/p' "$srcdir/tests/$name.c")

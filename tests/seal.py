@@ -53,8 +53,7 @@ def root_of(leaves):
 
 
 def seal_of(data, version):
-    """The attributes that a dataset should have: its hash, by the name of the attribute, and
-    zero_chunks."""
+    """{attribute: value} that a dataset should have: its hash, and zero_chunks."""
     zeros = sum(not chunk.strip(b"\0") and len(chunk) > 0 for chunk in _chunks(data))
     if version < TREE_FROM:
         return {"sha256": hashlib.sha256(b"".join(_chunks(data))).hexdigest(), "zero_chunks": zeros}

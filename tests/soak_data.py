@@ -16,7 +16,8 @@ import numpy as np
 
 JOB = " --quiet --output out"
 COMMANDS = {
-    # name: words, results, and the commands whose results this one publishes before its last ones
+    # name: words, results, and perhaps other commands.  While this one runs, it first publishes
+    # what they would, and at its end its own results.
     "synth": ("synth --n-rows 60 --atoms 12 --columns 16 --top-s 3 --start-cosine 0.8",
               "rows.h5 dictionary.h5 start.h5"),
     "synth-world": ("synth --kind world --n-rows 80 --atoms 24 --columns 12",

@@ -40,8 +40,8 @@ def is_of_mpi(t, done):
 
 
 def is_aborted(done):
-    """Has one rank alone failed, printed its message, and had mpirun kill the other ranks?  These
-    may print no message of theirs: on a busy machine Open MPI 4.1 then prints only 'Data unpack
+    """Has one rank alone failed, printed its message, and had mpirun kill the other ranks?  The
+    killed ranks may print no message: on a busy machine Open MPI 4.1 then prints only 'Data unpack
     would read past end of buffer'."""
     return re.search(r"^rank \d+: sagitta", done.text, re.M) is not None
 

@@ -7,7 +7,8 @@ import os
 from soak_data import FOREIGN, SHOWN, contents_of, difference
 from soak_try import HARMLESS, REFUSED, UNDETECTABLE, VERIFY, WRONG
 
-# Only verify compares their hashes (doc/formats.md): chunks with right checksums pass.
+# Files whose hashes only verify compares (doc/formats.md).  Commands accept chunks of these files
+# if the checksums are right.
 HASHED_BY_VERIFY = ("in/rows.h5", "in/rows2.h5", "in/many.h5", "in/held.h5", "in/systems.h5",
                     "in/mixed.h5")
 RESUMED = "dictionary.h5", "supports.h5"  # files of an earlier refit, which --resume reads

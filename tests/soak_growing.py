@@ -13,14 +13,14 @@ determines the call.  Acts at other moments depend on the clock.
   kill   SIGKILL of one rank, of all, or of the launcher, at a moment or at a call for a file
   power  data that were not synced are lost (tests/forget.c), at a moment or at a call
   stop   SIGUSR1 or a file STOP at a moment: the job ends within the seconds that it says
-  full   from some write on no space is left, or a sync fails, or a write is lost
+  full   no space is left from some write on, or a sync fails, or a write is lost
   disk   the folder is on a disk of some size
   two    two jobs at once: equal, with other options, with rows that overlap, or a merge
   copy   a copy of the folder replaces it; the copy may be made while a job runs
   clock  the wall clock is a day late or early, and files have other times
   locks  the file system has no locks (ENOLCK)
   pages  the file system writes back whole pages of 64 KiB (tests/whole_pages.c)
-  ranks  nothing else happens
+  ranks  nothing happens besides the change of the number of ranks
 After each act it counts:
   wrong  exit 0 without the result, a result whose bytes are not those of one run, a code that is
          not documented for the act, a file left behind
@@ -217,7 +217,7 @@ class Life:
     # What there is.
 
     def recorded(self):
-        """{journal: rows that it has recorded}, and those of a part."""
+        """{journal: rows that it has recorded}; {"part": rows} if the result is a part."""
         found = {}
         for path in glob.glob(f"{self.out}/*.journal"):
             found[os.path.basename(path)] = journal_rows(path)
@@ -557,8 +557,8 @@ class Life:
         self.litter_check(False)
 
     def overlap_drop(self, work):
-        """Remove the job's journal, if there is one: the rows of its range belong to other
-        ranges."""
+        """Remove the job's journal, if there is one: the ranges of this life cover the rows of the
+        job's range."""
         for path in glob.glob(f"{self.out}/*.{work.journal[0]}-{work.journal[1]}.journal"):
             os.remove(path)
 
@@ -599,8 +599,7 @@ class Life:
         self.counts["copies"] += 1
 
     def copied_check(self):
-        """Check the result in the copy, if it is no part.  Later acts continue a part, and a result
-        that still has journals beside it."""
+        """If the result in the copy is complete, check it, and end this life."""
         try:
             is_whole = kind_of(self.result) != "part"
         except OSError:

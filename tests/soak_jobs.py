@@ -337,7 +337,7 @@ def resume(t):
 
 
 def few_rows(t):
-    """Other values in one row, by a program that keeps file and shape."""
+    """Change the values of one row in place, as another program may."""
     import h5py
     with h5py.File(t.at("in/rows.h5"), "r+") as f:
         f["rows"][t.random.randrange(150)] *= -1
@@ -345,7 +345,8 @@ def few_rows(t):
 
 
 def resume_killed(t, command, words):
-    """Killed up to three times, it ends on any number of ranks with the bits of a straight run."""
+    """A job that is killed up to three times, and then ends on any number of ranks, must give the
+    bits of an uninterrupted run."""
     for _ in range(t.random.randint(1, 3)):
         if t.options.fault:
             of = t.random.choice(("", ".tmp"))

@@ -10,7 +10,7 @@ import numpy as np
 from soak_data import contents_of
 from soak_try import HARMLESS, HUNG, REFUSED, WRONG
 
-JOBS = {  # words; may rows have other columns?
+JOBS = {  # words; may the rows have any number of columns?
     "encode": ("encode --dictionary in/start.h5 --top-s 3 --threads 1", False),
     "encode-center": ("encode --dictionary in/start.h5 --top-s 3 --rounds 2 --center --threads 1",
                       False),

@@ -179,7 +179,8 @@ class Try:
         return self.end(self.start(words, **more))
 
     def count(self, command, fault, of, words):
-        """The number of such calls that the command makes without a fault."""
+        """How many calls the command makes that this kind of fault counts, if none of them fails.
+        of: FAULT_OF, as in tests/fault.c."""
         key = re.sub(r"\W", "_", f"count {command.name} {fault} {of} {' '.join(words)}")
         path = os.path.join(self.data.folder, key[:200])
         if not os.path.exists(path):

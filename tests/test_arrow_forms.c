@@ -9,8 +9,8 @@
 #include "device/cuda/arrow_size.h"
 #include "tap.h"
 
-/* Bytes of shared memory: the most that a block may use; those of a multiprocessor; those that are
- * reserved for each block. */
+/* Bytes of shared memory: the most that a block may use; all of a multiprocessor; reserved for each
+ * block. */
 enum { BLOCK_MOST = 227 << 10, ALL = 228 << 10, RESERVED = 1 << 10 };
 
 static struct cuda_state state;

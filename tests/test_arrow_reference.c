@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: device_arrow() gives the bits of the reference, for all d and k and for n around limits,
- * every variant and number of threads, systems alone or in a mixed batch, healthy, indefinite or
- * not finite.  Steps have componentwise backward errors of a few roundings.
+ * Claim: device_arrow() gives the bits of the reference, for all d and k, for n around limits, and
+ * with every variant and number of threads.  Systems are alone or in a mixed batch; they are
+ * healthy, indefinite or not finite.  Steps have componentwise backward errors of a few roundings.
  * RUN: np=1 */
 #include <math.h>
 #include <stdlib.h>
@@ -192,9 +192,9 @@ static void not_finite_test(void)
      tried);
 }
 
-/* An ill-conditioned system.  Row blocks have a condition of 1e10, couplings are in their range,
- * and little of the border is left after elimination: H = v v' + 1e-10 I, B = H z, C = sum z' B +
- * 1e-4 I. */
+/* An ill-conditioned system.  Row blocks H have a condition of 1e10, couplings B are in the range
+ * of H, and little of the border C is left after elimination: H = v v' + 1e-10 I, B = H z, C = sum
+ * z' B + 1e-4 I. */
 static struct arrow_item ill_make(idx d, idx k, gidx n)
 {
   struct arrow_item item = item_make(d, k, n, 11, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: atoms that several threads read, scale and check have the bits and the hash of one thread,
- * whichever atoms a rank reads.  If some atoms are wrong, the same one is named. */
+ * whichever atoms a rank reads.  If several atoms are wrong, the lowest one is named. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,8 +99,8 @@ static void deals_check(struct dealt is)
   }
 }
 
-/* Two atoms of the second rank of two are wrong.  The lower one is named, and the key by which
- * ranks would agree on it is not above it. */
+/* Two atoms of the second rank of two are wrong.  The lower one is named, and the key is the first
+ * atom of a piece that contains it. */
 static void faults_check(idx low, idx high)
 {
   const struct dealt is = {2, 1, 512, 341, 0};

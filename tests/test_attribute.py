@@ -49,8 +49,8 @@ def capture(path, q=Q, k=KEYS, v=V, q_start=Q_START, kv_start=KV_START, **facts)
 
 
 def pool(path, size, **facts):
-    """The same keys and values in a pool, in blocks in a random order.  Cells without a position
-    are NaN."""
+    """Write a capture with KEYS and V in a pool, in blocks in a random order.  Cells without a
+    position are NaN."""
     needed = [-(-n // size) for _, n in SEQUENCES]
     order = iter(RANDOM.permutation(sum(needed) + 2))
     k, v = (np.full((sum(needed) + 2, size, H_KV, w), np.nan, np.float32) for w in (D, DV))
@@ -422,7 +422,7 @@ def told_differ(p, found, token, atom, strongest, count=4):
 
 
 def sources_told(p, found, token, atom, count, page):
-    """The same for a page of inspect, which has eight tokens on each side of a row."""
+    """As told_differ(), for a page of inspect, which has eight tokens on each side of a row."""
     bad = told_differ(p, found, token, atom, page["strongest"], count)
     for entry in page["strongest"] if token is not None else []:
         s = int(found.sequence[entry["row"]])

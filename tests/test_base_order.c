@@ -36,7 +36,7 @@ static int sum_matches(const real *x, gidx n)
   return memcmp(&want, &got, sizeof want) == 0;
 }
 
-/* The same by block_sum_push(), with two columns at once: x and -x. */
+/* Does block_sum_push() give the sum of row_sum_add(), with two columns at once: x and -x? */
 static int blocks_match(const real *x, gidx n)
 {
   real tree[TREE_LEVELS * 2] = {0}, total[2];

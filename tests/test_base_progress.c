@@ -21,8 +21,9 @@ static const char *said(int from)
   return text;
 }
 
-/* The same for a terminal.  The kernel passes text on with a delay, so this reads until nothing
- * comes for 100 ms.  milliseconds: how long to wait for the first text. */
+/* The text that was written to a terminal since the last call.  The kernel passes text on with a
+ * delay, so this reads until nothing comes for 100 ms.  milliseconds: how long to wait for the
+ * first text. */
 static const char *said_there(int from, int milliseconds)
 {
   static char text[4096];

@@ -81,7 +81,7 @@ static void most_test(int spare, int count, int expected)
      spare, count, t.most, expected);
 }
 
-/* A loop that was begun is run by spare threads; without any, by the thread that ends it. */
+/* A loop that was begun is run by spare threads; if there are none, by the thread that ends it. */
 static void begin_test(int spare, int count)
 {
   struct loop_test t = {.most = 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: ranks and threads together find the classes of the serial reference, for rows of any
- * length, atoms in no row, ranks without rows, and any number of atoms: they are coloured COLOR_LOT
- * at a time, and the last lot may have fewer.
+ * length, atoms in no row, and ranks without rows.  The number of atoms need not be a multiple of
+ * the number of atoms that are coloured at a time.
  * RUN: np=1 2 3 5 */
 #include <stdlib.h>
 #include <string.h>

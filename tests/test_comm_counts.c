@@ -26,7 +26,7 @@ static gidx start_of(int rank)
   return start;
 }
 
-/* For statuses: each rank gets the sent status for every rank. */
+/* For statuses: the status that is sent counts as the status of every rank. */
 int MPI_Iallgather(const void *from, int n, MPI_Datatype type, void *to, int to_n,
                    MPI_Datatype to_type, MPI_Comm comm, MPI_Request *request)
 {

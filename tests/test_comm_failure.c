@@ -22,8 +22,8 @@ struct row {
   int moves;                                /* of operations: do the numbers move? */
   int exchanges;
 };
-/* Exchanges: a loose operation has one more, the meeting.  After a failure the agreement follows,
- * with an exchange for the statuses and one for the message. */
+/* Exchanges: a loose operation has one more than one in lockstep: the meeting.  After a failure the
+ * agreement follows, with an exchange for the statuses and one for the message. */
 static const struct row table[] = {
     {COMM_OK, RECORD, COMM_PENDING, COMM_OK, 0, 0, 0},
     {COMM_OK, LOOSE, COMM_OK, COMM_OK, 0, 1, 2},
@@ -293,7 +293,8 @@ static void check_part(struct comm *c)
   claim_end();
 }
 
-/* comm_alone(): the communicator of a single rank shares the state of that of all ranks. */
+/* comm_alone(): the communicator of a single rank shares the state of the communicator of all
+ * ranks. */
 static void check_alone(struct comm *c)
 {
   struct comm part = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: buffers of devices are gathered and exchanged like ordinary memory, in empty, even and
- * uneven shares, with short messages and long ones, on the CPU and, if there are any, on GPUs,
- * which ranks share or not.
+ * uneven shares, with short messages and long ones.  Devices are the CPU and, if there are any,
+ * GPUs, each for one rank or for several.
  * RUN: np=1 2 4 */
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void check_gather(struct comm *c, struct device *dev, int turn)
   buffer_free(dev, &b);
 }
 
-/* The same, from a separate buffer that has only this rank's items. */
+/* Gather from a separate buffer that has only this rank's items. */
 static void check_parts(struct comm *c, struct device *dev, int turn)
 {
   struct buffer own = {0}, b = {0};
@@ -68,8 +68,8 @@ static void check_parts(struct comm *c, struct device *dev, int turn)
   buffer_free(dev, &b);
 }
 
-/* A gather in place and one of parts begin together, with different shares; a third gather begins
- * after them. */
+/* A gather in place and a gather of parts begin together, with different shares; a third gather
+ * begins after them. */
 static void check_several(struct comm *c, struct device *dev, int turn)
 {
   struct buffer own = {0}, b[3] = {0};

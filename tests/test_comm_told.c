@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: before MPI starts the rank is known from the launcher's variables; without them nothing is
- * assumed.  If MPI knows of fewer processes than the launcher started, they are refused. */
+ * assumed.  If MPI knows of fewer processes than the launcher started, the job is refused. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -196,7 +196,7 @@ static void test_many(struct comm *c)
   free(all);
 }
 
-/* The same with few items per call of MPI, as if there were more items than MPI can count. */
+/* Move many items with few per call of MPI, as if there were more items than MPI can count. */
 static void test_parts(struct comm *c)
 {
   gidx most = comm_most, *mine = malloc(MANY * sizeof *mine),
@@ -352,7 +352,7 @@ static void test_split(struct comm *c)
   claim_end();
 }
 
-/* Ranks that do the same work, each by itself.  Only agreements and broadcasts are those of all
+/* Ranks that do the same work, each by itself.  Only agreements and broadcasts involve all
  * ranks. */
 static void test_alone(struct comm *c)
 {

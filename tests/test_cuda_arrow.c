@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: arrow systems on a GPU have the bits of the reference, for every form of the kernels and
- * around all limits of d, k and n, in mixed batches, and in lots of any size.  Systems that fail,
- * or that are beyond the kernels, are left to the CPU and counted.  Memory is page-locked or
- * not. */
+ * Claim: solved on a GPU, arrow systems have the bits of the reference.  This holds for every form
+ * of the kernels, around all limits of d, k and n, in mixed batches, and in lots of any size.
+ * Systems that fail, or that are beyond the kernels, are left to the CPU and counted.  Memory is
+ * page-locked or not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

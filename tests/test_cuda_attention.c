@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: attention on a GPU has the bits of its reference, for all shapes, masks and types, for
- * contiguous cells and any paged pool, whatever unused cells contain, and in each of many launches.
+ * Claim: attention on a GPU has the bits of its reference, for all shapes, masks and types, in each
+ * of many launches.  Cells are contiguous or in any paged pool, and unused cells contain anything.
  * A table with wrong entries is refused. */
 #include <math.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: lists and sums of attribution on a GPU have the bits of the reference, for all shapes,
- * masks and types, for contiguous cells and any paged pool, whatever unused cells contain, and for
- * rows with no atom, one atom, and more atoms than a block of threads takes. */
+ * masks and types.  Cells are contiguous or in any paged pool, and unused cells contain anything.
+ * Rows have no atom, one atom, or more atoms than a block of threads takes. */
 #include <unistd.h>
 
 #include "attend_problem.h"
@@ -70,8 +70,8 @@ static void attributed_free(struct device *dev, struct attributed *t)
   free(t->start);
 }
 
-/* Run attention, and then the attribution twice; with is_small() only once, because sanitizers are
- * slow. */
+/* Run attention, and then the attribution twice; but only once if is_small(), because sanitizers
+ * are slow. */
 static int plan_run(struct attend *w, const struct attributed *t)
 {
   const struct buffer *s = t->sides;

@@ -5,7 +5,8 @@
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
  * A table is int64 [count][columns], in the order of the enums.  Requests are numbered in the order
- * in which plans first saw them; inside a class (live or bulk) this is the order of arrival. */
+ * in which plans first saw them; inside a class (live or bulk) this is the order of arrival.  The
+ * letters w, L, T', W and c are those of model/admission.h. */
 #ifndef MODEL_LEDGER_H
 #define MODEL_LEDGER_H
 
@@ -39,9 +40,9 @@ enum ledger_request {
   REQUEST_CLASS,  /* 0 live, 1 bulk */
   REQUEST_ROWS,
   REQUEST_ARRIVED,
-  REQUEST_ANSWERED, /* -1: not before the ledger ended */
+  REQUEST_ANSWERED, /* -1: the ledger ended before the answer */
   REQUEST_SEEN,     /* the first step whose plan had it in a queue */
-  REQUEST_GONE,     /* the first later step whose plan did not; -1: none */
+  REQUEST_GONE,     /* the first later step whose plan did not have it in a queue; -1: none */
   REQUEST_STATUS,   /* 0: it has results; otherwise its error code (doc/live.md) */
   REQUEST_TERMS,    /* fingerprint of the reply: of its supports, scores and codes */
   REQUEST_COLUMNS

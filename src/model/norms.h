@@ -22,7 +22,7 @@ struct norms {
   gidx count[NORM_BINS], sum[NORM_BINS];
 };
 void norms_add(struct norms *n, real square);
-/* The squared norm of x[p], less k[p] unless k is NULL, added in lanes. */
+/* The squared norm of x[p], less k[p] unless k is NULL, added in lanes of columns. */
 real norms_square(const float *x, idx p, const real *k);
 /* Add the squared norms of x[count][p], less k[p] unless that is NULL. */
 void norms_rows(struct norms *n, const float *x, gidx count, idx p, const real *k);

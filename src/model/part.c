@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The nodes of all parts are pushed on one tree.  For a total of parts that do not begin at row 0,
- * absent nodes are pushed first. */
+ * The nodes of all parts are pushed on one tree.  For a total, absent nodes are pushed first, in
+ * place of the rows before the first part. */
 #include "model/part.h"
 
 #include "base/block_tree.h"

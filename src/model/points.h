@@ -84,7 +84,7 @@ struct train_point {
   const struct train_line *lines; /* [count] */
   const struct train_state *state;
   const real *mean;      /* [p] subtracted from rows before they are scaled; NULL: none */
-  const real *described; /* [p] subtracted by the encoder: with the learned offset; NULL: none */
+  const real *described; /* [p] mean plus learned offset, for the encoder; NULL: there are none */
   int scale;             /* rows are multiplied by 2^scale */
   uint64_t rows_hash,
       held_out_hash; /* of the fitted rows; of the held-out rows, 0: there are none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks of a paged pool: which blocks are free, which sequences share a block, and which sequence
- * prefixes blocks hold.
+ * Blocks of a paged pool: which blocks are free, how many sequences share a block, and which
+ * beginnings of sequences the blocks hold.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *

@@ -43,8 +43,9 @@ struct probe {
   float threshold;
 };
 
-/* The probes chosen for a label: the best atoms, best first; and the best one of the atoms that
- * fire in each row in which their score is positive. */
+/* The probes chosen for a label.  best: the best atoms with any threshold, best first.  fires: the
+ * best atom if each atom fires in all rows of the first half in which its score is positive.  Its
+ * threshold is then its smallest positive score in this half. */
 struct probe_choice {
   struct probe best[PROBE_ATOMS], fires;
 };

@@ -17,7 +17,7 @@ enum rate {
   RATE_ROUTE,       /* multiply-adds; columns, atoms, atoms per row and round */
   RATE_CODES,       /* rows whose codes are solved; columns, atoms per row, rounds */
   RATE_NONNEGATIVE, /* the same for nonnegative codes */
-  RATE_COUNT,       /* rows: lists, sums, metrics, results sent to rank 0; columns, atoms per row */
+  RATE_COUNT,       /* rows, by all work besides reading, routing, codes; columns, atoms per row */
   RATE_READ,        /* bytes of rows as they are stored */
   RATE_WRITE,       /* bytes of a result with hashes */
   RATE_CHECK,       /* bytes of a result that is read again, and then published */

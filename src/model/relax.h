@@ -8,8 +8,9 @@
 #include "base/types.h"
 
 /* frame <- frame + further (frame - table), orthonormalised; frame[d][p] is the moved frame, and
- * table[d][p] the frame before the sweep.  further is omega - 1 (Young 1954); 0: the frame stays.
- * If the vectors of the result are linearly dependent, frame <- table. */
+ * table[d][p] the frame before the sweep.  further is omega - 1, where omega is the relaxation
+ * (Young 1954); 0: the frame stays.  If the vectors of the result are linearly dependent, frame <-
+ * table. */
 void frame_relax(real *frame, const float *table, idx d, idx p, real further);
 
 /* Round the frame to f32; frame and table <- the rounded frame.  Returns the chain of squares of

@@ -70,7 +70,7 @@ void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonze
  * column means.  norms NULL: mean_fraction becomes NaN, and massive becomes 0. */
 void metrics_rows(struct metrics *m, const struct norms *norms, real tss);
 
-/* Counts of codes by sign; with frames the entries of code blocks are counted. */
+/* Counts of codes by sign; with frames each of the d codes of an atom counts. */
 struct code_counts {
   gidx all, negative, zero;
 };

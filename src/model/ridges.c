@@ -7,7 +7,7 @@
 
 #include "model/arrow.h"
 
-/* The largest size among a[0], a[stride], .. below a[count]. */
+/* The largest magnitude among a[0], a[stride], .. below a[count]. */
 static real largest(const real *a, gidx count, gidx stride)
 {
   real most = 0;
@@ -15,7 +15,7 @@ static real largest(const real *a, gidx count, gidx stride)
   return most;
 }
 
-/* The largest size on the diagonals of n x n blocks. */
+/* The largest magnitude on the diagonals of n x n blocks. */
 static real diagonal_largest(const real *a, gidx blocks, idx n)
 {
   real most = 0;

@@ -23,9 +23,9 @@ float route_positive(float score)
   return isfinite(score) && !(score > 0) ? 0 : score;
 }
 
-/* Bounds on the largest magnitude in a row.  Below SMALL, squares of values that are 2^-24 of the
- * row would lose digits.  From LARGE on, a gate may overflow float32; scaled by LARGE_POWER it
- * overflows only if its score does. */
+/* Bounds on the largest magnitude in a row.  Below SMALL, squares of numbers that are 2^-24 times
+ * as large would lose digits.  From LARGE on, a gate may overflow float32; scaled by LARGE_POWER
+ * the gate overflows only if its score does. */
 static const float SMALL = 0x1p-39f, LARGE = 0x1p54f;
 enum { LARGE_POWER = -64 };
 

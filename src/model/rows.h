@@ -26,8 +26,8 @@ struct row_source {
    * read() does. */
   int (*make)(void *self, gidx first, idx count, float *out);
   int gpu;
-  /* Rows that are stored together, and so best read together; 0: no preference.  If there is one
-   * part, such a group begins at a multiple of `unit`. */
+  /* The number of rows that are stored together, and so best read together; 0: no preference.  If
+   * there is one part, such a group begins at a multiple of `unit`. */
   gidx unit;
 };
 
@@ -40,7 +40,7 @@ int rows_are_finite(const float *x, gidx n, idx p);
 /* ERR_INPUT names the first value that is not finite; first is the global number of row 0. */
 int rows_check(const float *x, gidx n, idx p, gidx first, const char *name);
 
-/* The same for rows of a source; the message also names the part that has the row. */
+/* As rows_check(), for rows of a source; the message also names the part that has the row. */
 int rows_source_check(const struct row_source *rows, const float *x, gidx first, gidx n);
 
 /* shift[p] <- the column means of n rows, summed in order; 0 for n = 0.  For k_c of doc/numerics.md

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The sums are in f64, and are rounded up by factors that exceed all their roundings. */
+ * The sums are in f64, and are rounded up by factors that exceed all their rounding errors. */
 #include "model/screen.h"
 
 #include <math.h>

@@ -50,10 +50,10 @@ static inline struct quantized screen_quantized(float scale, real norm, real nor
 /* Quantize v[d][p] to q[d][p], each at most `levels` (1 .. 127) in magnitude. */
 void screen_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct quantized *out);
 
-/* The size of a frame for a row differs from the one computed from x~ and d~ by at most
- *   alpha frame.norm + beta frame.error + rest                                              (C.4)
- * if a computed sum of products errs by at most gamma times the sum of their magnitudes (C.8), and
- * by at most the bound on its steps (C.8a).  Sums of integers are exact: gamma is 0. */
+/* The size of a frame d for a row x differs from the size computed from x~ and d~ by at most
+ *   alpha frame.norm + beta frame.error + rest.                                             (C.4)
+ * A computed sum of products may err by gamma times the sum of their magnitudes (C.8), but by no
+ * more than the bound on its steps (C.8a).  Sums of integers are exact: gamma is 0. */
 struct screen_bound {
   real alpha, beta, rest;
 };

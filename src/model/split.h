@@ -36,8 +36,9 @@ struct split_task {
  * function of (seed, a stream for this purpose, w).  If share is above 0 and no window was drawn,
  * the window with the smallest random number is held out.  An incomplete window at the end is
  * always fitted.  Reading checks that values are finite, and names a row by its number among all
- * rows.  ERR_INPUT: there are no rows, or they have different columns; or share is above 0, and no
- * window can be held out or no row would be fitted.  Call split_free() in any case. */
+ * rows.  ERR_INPUT: there are no rows, or the two sources differ in their numbers of columns; or
+ * share is above 0, and no window can be held out or no row would be fitted.  Call split_free() in
+ * any case. */
 int split_open(struct row_split *s, const struct split_task *task, struct row_source *fitted,
                struct row_source *held);
 void split_free(struct row_split *s);

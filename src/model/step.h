@@ -12,9 +12,10 @@
 #include "model/arrow.h"
 #include "model/state.h"
 
-/* out[d][p] <- the orthonormal basis of U + E W, by frame_orthonormalize().  W is beta[q d]; each
- * entry is a sum that begins with the entry of U and adds the terms of j in order.  Returns 0 if
- * the vectors of U + E W are linearly dependent or not finite. */
+/* out[d][p] <- the orthonormal basis of U + E W, by frame_orthonormalize().  U is frame[d][p], E
+ * has the directions e[q][p], W is beta[q d].  Each entry of U + E W is a sum that begins with the
+ * entry of U, and adds the products of the directions in order.  Returns 0 if the vectors of U + E
+ * W are linearly dependent or not finite. */
 int step_frame(const real *frame, const real *e, idx d, idx q, idx p, const real *beta, real *out);
 
 /* l[d][d] <- the Cholesky factor, in the orders of (N.5), of U'U + rho I for U = frame[d][p]; for d

@@ -43,9 +43,9 @@ void supports_free(struct supports *s);
 int supports_alloc_rows(struct supports *s, gidx n, idx k);
 int supports_alloc_entries(struct supports *s, gidx entries, idx d, int with_codes);
 
-/* Read n rows; with_codes: with their codes and scores.  ERR_INPUT names the first row whose
- * offsets decrease or end beyond the entries, or which has an atom that is out of range or
- * repeated, or a value that is not finite. */
+/* Read n rows; with_codes: with their codes and scores.  ERR_INPUT names the first bad row: its
+ * offsets decrease or end beyond the entries, or it has an atom that is out of range or repeated,
+ * or a value that is not finite. */
 int supports_load(struct supports *s, const struct support_source *source, gidx first, gidx n,
                   int with_codes);
 

@@ -53,8 +53,8 @@ static void normals(const struct synthetic_systems *m, uint64_t stream, gidx fir
   for (gidx i = 0; i < count; i++) out[i] = random_normal(m->seed, stream, (uint64_t)(first + i));
 }
 
-/* h[d][d] <- R R' + I, with R from the normal numbers from `first` on; is_ill: r r' + 2^-33 I, with
- * its first column r. */
+/* h[d][d] <- R R' + I, with R made of the normal numbers from `first` on; is_ill: r r' + 2^-33 I,
+ * where r is the first column of R. */
 static void diagonal_block(const struct synthetic_systems *m, int is_ill, gidx first, idx d,
                            real *h)
 {

@@ -37,8 +37,8 @@ enum synthetic_kind synthetic_kind(const struct synthetic_systems *m,
                                    const struct systems_shape *shape, gidx a);
 
 /* Write system a to its position in a block.  H_i is R R' + I with normal R; B_i and g_i are
- * normal; C is large enough to make S positive definite.  In an ill system H_i is r r' + 2^-33 I,
- * and B_i and g_i are H_i times normal numbers. */
+ * normal; C is large enough to make the Schur complement positive definite.  In an ill system H_i
+ * is r r' + 2^-33 I, and B_i and g_i are H_i times normal numbers. */
 void synthetic_system(const struct synthetic_systems *m, const struct systems_shape *shape, gidx a,
                       const struct systems_block *to);
 

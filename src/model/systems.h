@@ -21,12 +21,12 @@ struct systems_shape {
   gidx *border; /* of k */
 };
 
-/* Allocate the arrays for count systems in the arena.  When d, k and row[count + 1] are filled in,
- * compute the others.  ERR_INPUT names `name` and the first system whose d, k or n is out of range,
- * or with which a sum overflows. */
+/* systems_alloc() allocates the arrays for count systems in the arena.  When d, k and row[count +
+ * 1] are filled in, systems_measure() computes the others.  ERR_INPUT names `name` and the first
+ * system whose d, k or n is out of range, or with which a sum overflows. */
 int systems_alloc(struct systems_shape *s, gidx count, struct arena *arena);
 int systems_measure(struct systems_shape *s, const char *name);
-/* The same for system a alone; the systems before it have been measured. */
+/* Compute the sums for system a alone; the systems before it have been measured. */
 int systems_measure_one(struct systems_shape *s, gidx a, const char *name);
 
 /* Number of reals in the arrays of systems first .. end - 1. */

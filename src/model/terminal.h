@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The result of the terminal pass: evidence, covariance, identifiability (doc/numerics.md).
+ * The result of the terminal pass: evidence, covariance, identifiability (doc/numerics.md).  S is
+ * the Schur complement on the borders of all atoms (N.18), and phi the RSS over the degrees of
+ * freedom (N.19).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
@@ -41,7 +43,7 @@ struct spectrum {
   real *eigenvalue; /* [n] ascending */
   idx inertia[3];   /* positive, negative, zero, from LDL' */
   real condition;   /* largest over smallest magnitude */
-  idx weak;         /* number of eigenvalues that are at most weak_part of the largest */
+  idx weak;         /* number of eigenvalues of at most weak_part times the largest magnitude */
   real weak_part;
   idx listed;                       /* listed weak directions: min(weak, MAX_WEAK) */
   struct weak_direction *direction; /* [listed] */
@@ -71,7 +73,7 @@ struct terminal_result {
   idx bad_pivot;   /* of S: the first pivot that is not > 0; -1: none */
   int is_factored; /* S was formed and is positive definite: there is a covariance */
   real phi, rss;
-  gidx codes;       /* kept vectors of all rows */
+  gidx codes;       /* number of vectors that (N.5) keeps, in all rows; each has a code */
   real *covariance; /* [k][max_k][max_k]; NULL: none */
   idx n_cross;
   struct cross *cross; /* [n_cross] strongest first */

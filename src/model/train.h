@@ -16,7 +16,8 @@ struct train_sizes {
   /* largest number of dead latents per row that describe its residual; 0: none */
   idx aux;
   real aux_weight; /* of the loss of dead latents */
-  /* the first `width` atoms must describe rows without the others; the last width is K */
+  /* for each of these widths, the first `width` atoms must describe rows without the others; the
+   * last width is K */
   struct nested nested;
   gidx dead_rows;    /* a latent is dead if none of the last dead_rows rows used it */
   int is_fixed;      /* the decoder stays as it is */
@@ -69,8 +70,8 @@ float train_aux_factor(const struct train_sizes *z, real error);
 /* The chain of squares of a row. */
 real train_square(const float *row, idx p);
 
-/* Reference: step t - 1 on scaled rows x[n][p] with learning rate `rate`, by the formulas with
- * dense matrices.  ERR_MEMORY. */
+/* Reference: step number t, counted from 1, on scaled rows x[n][p] with learning rate `rate`, by
+ * the formulas with dense matrices.  ERR_MEMORY. */
 int train_step_reference(const struct train_sizes *z, struct train_state *s, const float *x, idx n,
                          real rate, gidx t);
 

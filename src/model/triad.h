@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The dense triad in f32: products forward and backward, and gradients of matrices.  Also the same
- * with one sparse matrix (N.40 to N.42).
+ * The dense triad in f32: products forward and backward, and gradients of matrices.  Also these
+ * operations with a sparse matrix in place of a dense one (N.40 to N.42).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *

@@ -30,7 +30,7 @@ enum { TAIL_HALF = 8 * 256, TAIL_COUNT = 2 * TAIL_HALF + 1, TAIL_STEPS = 256 };
 #define MOST_SHARED 0.99   /* largest part of a feature's variance that comes from the factors */
 #define FIRST_MEAN 5.0     /* mean magnitude of the first feature */
 #define LAST_MEAN 4.0      /* mean magnitude of the last feature */
-#define MEAN_DEVIATION 0.5 /* deviations are |normal| with this mean and standard deviation */
+#define MEAN_DEVIATION 0.5 /* a deviation is |x|, x normal with this mean and standard deviation */
 #define BIAS_NORM 0.5
 
 int world_check(const struct world *w)
@@ -87,7 +87,8 @@ static real exp_minus(real x)
   return 1 - x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5))));
 }
 
-/* The density at multiples of h is updated by a factor, and this factor by `ratio`. */
+/* From one multiple of h to the next, the density is multiplied by `factor`, and `factor` by
+ * `ratio`. */
 static void tail_fill(real *tail)
 {
   const real h = 1.0 / (2 * TAIL_STEPS), ratio = exp_minus(h * h);
@@ -249,7 +250,7 @@ static int fires(const struct world *w, gidx row, idx feature, const real *share
   return (real)(bits >> 11) * 0x1p-53 < tail_at(w->tail, z);
 }
 
-/* The magnitude with which it fires; 0 if the draw is not positive: then it does not fire. */
+/* The magnitude with which a feature fires.  0: the draw is not positive, so it does not fire. */
 static real magnitude(const struct world *w, gidx row, idx feature)
 {
   real normal = random_normal(w->seed, STREAM_MAGNITUDE, (uint64_t)(row * w->f + feature));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * accept4() of this file replaces that of the C library.  libzmq 4.3 ends the whole program if
+ * accept4() of this file replaces the one of the C library.  libzmq 4.3 ends the whole program if
  * accept4() fails with EMFILE, so any client could end the server by opening many connections. */
 #include "net/connections.h"
 

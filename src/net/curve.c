@@ -88,8 +88,8 @@ static struct gate_key *recent_find(struct gate *gate, const char *key)
   return NULL;
 }
 
-/* A key that cannot be looked up is refused.  A key that was never known gets no entry.  Otherwise
- * a stranger with many keys could replace the entries of known clients. */
+/* A key that cannot be looked up is refused.  A key that was never known gets no entry, so that a
+ * stranger with many keys cannot replace the entries of known clients. */
 static int key_check(struct gate *gate, const char *key)
 {
   int is_known = 0;

@@ -51,7 +51,7 @@ int net_open(struct net **net, const struct net_options *options);
 /* Close the socket.  Replies that are not yet sent have one second to be sent. */
 void net_close(struct net *net);
 
-/* The address where it listens; for port 0 it has the port that was chosen. */
+/* The address where net listens; for port 0, with the port that was chosen. */
 const char *net_address(const struct net *net);
 
 /* Wait until a message has come, the descriptor `wake` can be read, or the time is over. */

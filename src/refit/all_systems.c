@@ -23,7 +23,7 @@ struct part {
   struct batch_systems systems;
   gidx first;     /* number of its first system in the file */
   real *own_rows; /* [own_rows] global row numbers as reals, which hold them exactly */
-  real *rows;     /* [owner_rows] the same of own members, from all ranks */
+  real *rows;     /* [owner_rows] the row numbers of own members, from all ranks */
   idx *member;    /* [count] members in ascending order of atoms, as in the file */
   struct arena arena;
 };
@@ -229,7 +229,7 @@ int all_systems_batch_bytes(const struct refit_state *f, const struct atom_batch
 }
 
 /* Send the records of a batch to rank 0, which writes them in the file's order.  *asked: the
- * reasons of this rank to stop afterwards; <- the reasons of all ranks. */
+ * reasons of this rank to stop afterwards; on return the reasons of all ranks. */
 static int part_write(struct all_systems *a, const struct part *part, struct worker *worker,
                       const struct system_sink *sink, uint64_t *sum, uint64_t *asked)
 {
@@ -289,7 +289,7 @@ static int part_make(struct all_systems *a, gidx first, idx count, struct worker
   return OK;
 }
 
-/* The number of systems of the batch that begins at `first`: of one class, at least one. */
+/* The number of systems, at least 1, of the batch that begins at `first`; they are of one class. */
 static idx part_count(const struct all_systems *a, gidx first, idx max)
 {
   gidx reals = record_reals(a, first), end = first + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The K = 1 systems of all atoms, class by class.
+ * The arrow systems of all atoms, one for each atom, class by class.
  *
  * Floor: refit.  Knows no files: systems go to a sink.
  *

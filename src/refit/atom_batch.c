@@ -73,7 +73,7 @@ int atom_batch_max(const struct refit_state *f, batch_bytes_of *bytes_of, idx q,
   TRY(atom_batch_bound(&b, &first, 1, ROWS_NONE));
   TRY(bytes_of(&first, &b, q, &one));
   *max = 1;
-  for (idx high = f->k; *max < high;) { /* *max atoms fit, or it is 1; high + 1 do not */
+  for (idx high = f->k; *max < high;) { /* *max fit, or *max is 1; high + 1 do not, or high is k */
     idx middle = *max + (high - *max + 1) / 2;
     TRY(atom_batch_bound(&b, &first, middle, ROWS_NONE));
     TRY(bytes_of(&first, &b, q, &bytes));

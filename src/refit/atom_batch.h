@@ -17,7 +17,7 @@
 struct segment {
   idx member, n;
   gidx block; /* global */
-  gidx at;    /* its first position in rows */
+  gidx at;    /* position of its first row in rows of struct atom_batch */
 };
 
 struct atom_batch {
@@ -63,8 +63,8 @@ void atom_batch_free(struct atom_batch *b);
 int atom_batch_rows_to_owner(const struct atom_batch *b, const struct refit_state *f,
                              const real *values, idx width, real *out);
 
-/* The same with memory that was allocated before, for rows of `width`; only several ranks need
- * it. */
+/* atom_batch_rows_to_owner() with memory that is allocated before, for rows of `width` values.  A
+ * single rank needs no memory. */
 struct rows_received {
   struct arena arena;
   real *values; /* [owner_rows][width] received, rank by rank */

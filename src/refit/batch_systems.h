@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The K = 1 systems of one batch of atoms, each assembled by its owner (N.16).
+ * The arrow systems of one batch of atoms, each assembled by the atom's owner (N.16).
  *
  * Floor: refit.  The systems of all atoms, batch by batch: refit/all_systems.h. */
 #ifndef REFIT_BATCH_SYSTEMS_H
@@ -28,8 +28,9 @@ void batch_systems_free(struct batch_systems *a);
 struct arrow_system batch_systems_shape(const struct batch_systems *a, const struct refit_state *f,
                                         const struct atom_batch *b, idx i);
 
-/* held: the bytes that batch_systems_make() leaves allocated; peak: its peak memory, with `held`.
- * Both come from a dry run of its allocations, for a batch or a dry batch.  Not collective. */
+/* held: the bytes that batch_systems_make() leaves allocated; peak: its peak memory, which includes
+ * `held`.  Both come from a dry run of its allocations, for a batch or a dry batch.  Not
+ * collective. */
 struct batch_systems_bytes {
   gidx held, peak;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each rank reads its share of the rows, unless it has it already. */
+ * Each rank reads its share of the rows, unless it already holds this share. */
 #include "refit/color.h"
 
 #include <stdlib.h>

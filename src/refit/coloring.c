@@ -14,7 +14,7 @@
 enum {
   LOT = COLOR_LOT,
   LOT_LEAST = 64,       /* least number of atoms of a lot; a set of them is then one word */
-  LOT_BYTES = 64 << 20, /* of the sets, unless lots would become too small */
+  LOT_BYTES = 64 << 20, /* of the sets, unless lots would be smaller than LOT_LEAST */
   ROWS_A_TASK = 1024,   /* rows per task of sorting */
   AHEAD = 8             /* entries that are prefetched before they are needed */
 };

@@ -26,8 +26,8 @@ struct search {
   real *candidate;         /* [mine][d][p] */
   real *own;               /* [mine][q][p] directions of own members */
   idx *own_kept;           /* [mine] */
-  real *last, *all;        /* [mine][1 + p], [count][1 + p] each: how many are kept, and the last
-                            * direction */
+  real *last, *all;        /* [mine][1 + p], [count][1 + p] of own and of all members: the number of
+                            * kept directions, then the last one */
   idx *active;             /* [count] the member still searches for directions */
   struct keep_item *keep;  /* [mine] */
   struct batch_sums sums;

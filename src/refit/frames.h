@@ -12,9 +12,9 @@
 
 #include "refit/state.h"
 
-/* task->shares <- 1: frames are stored once per node.  how: "no"; "auto": if the ranks of a node
- * can share the memory, and if not, the log says why; "yes": ERR_MEMORY if they cannot.  0 if no
- * node has several ranks.  Collective. */
+/* task->shares <- 1 if frames are stored once per node, otherwise 0.  It is 0 if how is "no", or if
+ * no node has several ranks.  If the ranks of a node cannot share the memory, "auto" gives 0, and
+ * the log says why; "yes" gives ERR_MEMORY.  Collective. */
 #define SHARE_CHOICES "auto|yes|no"
 int refit_frames_choose(struct refit_task *task, struct comm *c, const char *how);
 

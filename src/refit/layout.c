@@ -44,10 +44,10 @@ static int state_find(const struct refit_state *f, struct refit_memory *m)
   return f->task->colors ? color_state_bytes(f, &m->classes) : OK;
 }
 
-/* About how many atoms the largest class has, if the job finds classes.  If all atoms are equally
- * frequent, two of them share l rows on average, and none with probability exp(-l).  In the
- * graph that joins atoms with common rows, a greedy colouring then has classes of ln(K) / l atoms;
- * the first classes are up to twice as large. */
+/* About how many atoms the largest class has, if the job finds classes.  Let all atoms be equally
+ * frequent, and two of them share l rows on average.  Then two share no row with probability
+ * exp(-l).  In the graph that joins atoms with common rows, a greedy colouring then has classes of
+ * ln(K) / l atoms; the first classes are up to twice as large. */
 static idx class_atoms(const struct refit_state *f, idx most)
 {
   double k = f->k, s = f->s, l = (double)f->total * s / k * s / k;

@@ -21,9 +21,9 @@ struct refit_memory {
   gidx part;      /* this rank's part of held.shared */
   gidx load;      /* reading, or sums over all rows, whichever takes more */
   gidx classes;   /* colouring; 0 if no classes are to be found */
-  gidx batch;     /* a batch as large as a class may be, as if its atoms had all rows */
-  gidx most;      /* the same for a batch of atom_batch_max() atoms */
-  gidx sweep_end; /* the end of a sweep, or writing the state after it */
+  gidx batch;     /* a batch of about as many atoms as the largest class, if they had all rows */
+  gidx most;      /* a batch of atom_batch_max() atoms, if they had all rows */
+  gidx sweep_end; /* the end of a sweep, or writing the state after it, whichever takes more */
   gidx total;     /* held, part, the program itself, and the largest of load, classes, batch and
                    * sweep_end */
 };
@@ -34,14 +34,14 @@ struct refit_memory {
 int refit_memory(const struct refit_task *task, const struct comm *c, batch_bytes_of *bytes_of,
                  idx q, struct refit_memory *m);
 
-/* Check the memory of a state that has its sizes: the state, and the larger of reading it and, if
- * the task colours, colouring.  ERR_MEMORY, with the numbers, if this is more than this rank's
- * share of the free memory of its machine. */
+/* Check the memory of a state that has its sizes: the state, and what reading it takes or, if the
+ * task colours and this takes more, what colouring takes.  ERR_MEMORY, with the numbers, if the sum
+ * is more than this rank's share of the free memory of its machine. */
 int refit_memory_check(const struct refit_state *f);
 
-/* The same for the whole job: also a batch of atoms, and the end of a sweep if there is one.
- * Collective; meant to be called before refit_state_load(), which calls refit_memory_check()
- * alone. */
+/* Check the memory of the whole job: besides that of refit_memory_check() a batch of atoms, and the
+ * end of a sweep if there is one.  Collective; meant to be called before refit_state_load(), which
+ * calls refit_memory_check() alone. */
 int refit_total_check(const struct refit_task *task, struct comm *c, batch_bytes_of *bytes_of,
                       idx q, int has_sweep_end);
 

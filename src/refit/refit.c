@@ -83,7 +83,7 @@ struct sweep {
  * so that short batches need no exchange for it. */
 static int is_due(struct sweep *w, const idx *atoms, idx count)
 {
-  enum { BATCHES = 32 };             /* each takes milliseconds, when ranks wait for each other */
+  enum { BATCHES = 32 };             /* a batch takes milliseconds, if ranks wait for each other */
   static const double RANK = 0x1p28; /* multiply-adds of a rank */
   const struct refit_state *f = w->f;
   double rows = 0;
@@ -106,7 +106,7 @@ static int sweep_poll(struct sweep *w, double after, int *stop)
   return watch->look ? watch->look(watch->self, &at, stop) : OK;
 }
 
-/* Do the next batch; *stop <- it is to be the last. */
+/* Do the next batch; *stop <- the sweep ends after this batch. */
 static int batch_next(struct sweep *w, const idx *atoms, idx count, int *stop)
 {
   TRY(batch_refit(w->f, atoms, count, w->task->q, w->phases, w->steps, w->counts));
@@ -141,7 +141,7 @@ static int sweep_begin(struct sweep *w)
   return OK;
 }
 
-/* Do the remaining batches, unless the watch ends the sweep before. */
+/* Do the remaining batches, or as many as the watch allows. */
 static int batches_run(struct sweep *w, int *stopped)
 {
   const struct classes *classes = w->task->classes;

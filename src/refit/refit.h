@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Refit: backfitting sweeps.  Class by class and atom by atom, a K = 1 system is assembled and
- * solved, the atom's frame moves, and the codes of its rows are solved again.
+ * Refit: backfitting sweeps.  Class by class and atom by atom, the atom's arrow system is assembled
+ * and solved, its frame moves, and the codes of its rows are solved again.
  *
  * Floor: refit.  Knows no files.
  *
@@ -39,7 +39,7 @@ enum refit_phase {
   REFIT_ROUTE,
   REFIT_METRICS,
   REFIT_WRITE,
-  REFIT_WAIT, /* until the results of the sweep before are written, and the new ones copied */
+  REFIT_WAIT, /* until the previous sweep's results are written, and the new ones are copied */
   REFIT_PHASES
 };
 void refit_phases(struct phase phases[REFIT_PHASES]);
@@ -67,7 +67,7 @@ struct sweep_watch {
 struct sweep_start {
   gidx atoms;          /* atoms done; 0: none */
   const float *before; /* [k][d][p] the frames that the sweep began with, as in the state */
-  /* <- the frames, on rank 0, and steps of that run; collective */
+  /* frames, on rank 0, and steps <- those of that run; collective */
   int (*take)(void *self, real *frames, struct atom_step *steps);
   void *self; /* borrowed */
 };
@@ -83,7 +83,7 @@ struct sweep_task {
 
 /* One sweep over the classes: residuals are computed, then every atom takes its step.  steps[k] is
  * written on every rank.  Frames and codes are f64 afterwards; refit/sweep_end.h ends a sweep.
- * *stopped <- it was ended early.  Collective. */
+ * *stopped <- the sweep was ended early.  Collective. */
 int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct phase *phases,
                 struct atom_step *steps, struct sweep_counts *counts, int *stopped);
 

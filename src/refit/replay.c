@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * As atom_batch_step() handles accepted moves, but without any exchange between ranks. */
+ * Moves are made as atom_batch_step() makes accepted ones, but ranks exchange nothing. */
 #include "refit/replay.h"
 
 #include <string.h>

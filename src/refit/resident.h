@@ -63,8 +63,8 @@ int resident_index(struct resident *r);
 /* The looker for colouring, which uses the device; NULL: the host finds the conflicts. */
 const struct color_looker *resident_looker(const struct resident *r);
 
-/* refit_sweep(), but the state's codes and residuals are not changed.  Collective if ranks share
- * the coder: then a failure of one is not agreed, and ends the job. */
+/* As refit_sweep(), but the state's codes and residuals are not changed.  Collective if ranks share
+ * the coder: then a failure of one rank is not agreed, and ends the job. */
 int resident_sweep(struct resident *r, const struct classes *classes, struct atom_step *steps,
                    struct sweep_counts *counts);
 

@@ -9,8 +9,8 @@
 
 static const uint64_t MORE = (uint64_t)1 << 40; /* a bit that no reason to stop uses */
 
-/* *bits <- the union over all ranks of MORE, if the rank has rows left and no failure, and of its
- * reasons to stop.  Collective. */
+/* *bits <- the union of all ranks' reasons to stop, with MORE if any rank has rows left and no
+ * failure.  Collective. */
 static int others_ask(const struct row_batches *l, struct comm *c, int status, uint64_t *bits)
 {
   *bits = (!status && l->first < l->n ? MORE : 0) | stops_asked(l->stops);

@@ -431,7 +431,7 @@ int sparse_coder_solve(struct sparse_coder *w, struct coded *rows, idx first, id
 
 double sparse_coder_seconds(const struct sparse_coder *w, gidx rows, int routes)
 {
-  static const double CORE = 0x1p33, GPU = 0x1p44; /* multiply-adds per second, of slow ones */
+  static const double CORE = 0x1p33, GPU = 0x1p44; /* multiply-adds per second, low estimates */
   const struct sparse_coder_shape *c = &w->shape;
   double entries = (double)c->s * c->d, row = c->p * (entries * entries / 2 + 3 * entries);
   if (routes) row += (double)c->k * c->d * c->p * c->rounds;

@@ -97,9 +97,9 @@ idx sparse_coder_rows_at_once(const struct sparse_coder *w, int routes);
 enum { CODED_SUPPORTS = 1, CODED_SCORES = 2, CODED_CODES = 4, CODED_QUALITY = 8, CODED_ALL = 15 };
 int coded_get(struct sparse_coder *w, struct coded *rows, int what);
 
-/* Set the metrics of the rows of all ranks, m->n of them, whose sum blocks are divided as by
- * refit_blocks_partition(); from their quality on the host.  tss, on rank 0: their total sum of
- * squares.  The metrics are set on rank 0.  Collective. */
+/* Set, on rank 0, the metrics of the m->n rows of all ranks, from rows->quality on the host.  Sum
+ * blocks are divided as by refit_blocks_partition().  tss, on rank 0: the total sum of squares of
+ * all rows.  Collective. */
 int coded_metrics(const struct coded *rows, struct comm *c, real tss, struct metrics *m);
 
 /* *bytes <- the host memory of a coder with n rows, by running its allocations dry. */

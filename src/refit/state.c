@@ -73,7 +73,7 @@ int refit_task_check(const struct refit_task *t)
   return OK;
 }
 
-/* The bytes that were allocated since *before, which moves on. */
+/* Returns the bytes that were allocated since the arena had *before bytes, and updates *before. */
 static gidx bytes_since(const struct arena *a, size_t *before)
 {
   gidx bytes = (gidx)(a->bytes - *before);

@@ -3,8 +3,8 @@
  *
  * Floor: refit.  Knows no files: rows, atoms and supports come from sources.
  *
- * Rows are dealt in whole sum blocks (base/sums.h), consecutive ones to a rank.  They stay there
- * with their residuals, supports and codes.  Frames are on every rank, or once on every node
+ * Rows are dealt in whole sum blocks (base/sums.h), consecutive ones to a rank.  They stay on their
+ * rank, with their residuals, supports and codes.  Frames are on every rank, or once on every node
  * (refit/frames.h). */
 #ifndef REFIT_STATE_H
 #define REFIT_STATE_H
@@ -37,7 +37,7 @@ struct refit_task {
   idx max_cosine;        /* the largest K for which the ends of sweeps compute the decoder cosine */
   int shares;            /* frames and table are stored once per node (refit/frames.h) */
   int shares_gram;       /* for updates of all atoms at once: lists, and Gram rows in transit, are
-                          * once per node */
+                          * stored once per node */
   int lends_sums;        /* for joint updates: rank 0 needs the whole sums (fit/update.h) */
   gidx beside;           /* bytes that the job holds besides the state, for the memory checks */
   float *x;              /* [n][p] array of the caller for own rows; NULL: the state allocates it */
@@ -64,7 +64,7 @@ struct refit_state {
   real *frames;              /* [k][d][p] */
   float *table;              /* [k][d][p] if the task has a table; otherwise the caller's, for
                               * files */
-  struct comm_shared shared; /* holds frames and table if they are once per node */
+  struct comm_shared shared; /* holds frames and table if they are stored once per node */
   idx own_first, own_count;  /* atoms whose frames this rank writes; all if nothing is shared */
   int names;                 /* 1: this rank adds its own atoms to the hash of all atoms: on rank 0,
                               * and on ranks that share frames with it */
@@ -81,8 +81,8 @@ struct refit_state {
   struct arena arena;
 };
 
-/* The sum blocks of a rank.  refit_rows_partition() returns its number of rows, *first <- the
- * first. */
+/* refit_blocks_partition() gives the sum blocks of a rank.  refit_rows_partition() returns the
+ * rank's number of rows; *first <- its first row. */
 void refit_blocks_partition(gidx n, int size, int rank, gidx *block_first, gidx *blocks);
 gidx refit_rows_partition(gidx n, int size, int rank, gidx *first);
 

@@ -201,8 +201,8 @@ static int frames_propose(struct steps *s)
   return OK;
 }
 
-/* A rank that has failed gives up its members, otherwise the others would try them forever.  If it
- * failed for lack of memory, no member was begun, and the next exchange tells the others. */
+/* A rank that has failed gives up its members.  Otherwise the other ranks would try them forever.
+ * If it failed for lack of memory, no member was begun, and the next exchange tells the others. */
 static void own_give_up(struct steps *s)
 {
   if (!s->own_verdict) return;
@@ -214,9 +214,10 @@ static void own_give_up(struct steps *s)
 }
 
 /* All members are decided: set the frames of own atoms.  The owner of an accepted member proposes
- * its frame again, so the last proposals have all of them.  Ranks of this node may still read the
- * old frames.  But no other batch of the sweep has these atoms, and the next reader waits for all
- * ranks first. */
+ * its frame again, so the last proposals have the new frames of all accepted members.  Ranks of
+ * this node may still read the old frames, so the call waits for them first.  It does not wait
+ * again after writing: no other batch of the sweep has these atoms, and whoever reads them next
+ * waits for all ranks first. */
 static int frames_keep(struct steps *s)
 {
   struct refit_state *f = s->f;
@@ -255,7 +256,7 @@ static int frames_try(struct steps *s)
   return device_moves_try(&s->f->device, &job);
 }
 
-/* Try the proposed frames, decide, and keep what is accepted.  *any: as above. */
+/* Try the proposed frames, decide, and keep what is accepted.  *any: as for round_propose(). */
 static int round_decide(struct steps *s, int *any)
 {
   struct refit_state *f = s->f;

@@ -8,10 +8,10 @@
 #include "refit/batch_systems.h"
 #include "refit/refit.h"
 
-/* Solve the batch's systems, try the steps on the rows, and accept each or solve it again with a
- * larger ridge, until every member is decided.  Frames, codes and residuals change for accepted
- * members.  steps[b->count], in the batch's order, is written on every rank.  Collective; a failure
- * of this rank at the end is left to the next exchange (comm/failure.h). */
+/* Solve the batch's systems and try the steps on the rows.  A step is accepted, or its system is
+ * solved again with a larger ridge, until every member is decided.  Frames, codes and residuals
+ * change for accepted members.  steps[b->count], in the batch's order, is written on every rank.
+ * Collective; a failure of this rank at the end is left to the next exchange (comm/failure.h). */
 int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
                     const struct batch_systems *a, struct phase *solving, struct phase *moving,
                     struct atom_step *steps);

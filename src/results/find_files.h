@@ -27,7 +27,7 @@ struct find_files {
 };
 
 /* Open the job; the caller has set it, and k, p and top_s.  With resume, read the files.
- * ERR_INPUT: they are files of another job than files->job.run->identity.  Collective. */
+ * ERR_INPUT: they are files of a job that has not files->job.run->identity.  Collective. */
 int find_files_open(struct find_files *files, const struct run_inputs *inputs);
 void find_files_free(struct find_files *files);
 

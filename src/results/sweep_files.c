@@ -85,7 +85,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
   return OK;
 }
 
-/* Rank 0: is it time to save?  It is also if all atoms are done and the rest takes long. */
+/* Rank 0: is a save due?  One is also due if all atoms are done and the rest takes long. */
 static int is_due(const struct sweep_files *f, const struct sweep_point *at)
 {
   static const double LONG = 0.1; /* a fraction of --save-seconds, since saving takes seconds */
@@ -97,7 +97,7 @@ static int is_due(const struct sweep_files *f, const struct sweep_point *at)
 /* *asked <- the reasons of all ranks to save the sweep, or to stop, as bits; 0: none. */
 static int asked_find(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked)
 {
-  static const double SHORT = 1; /* seconds; a stop waits for an end that takes less */
+  static const double SHORT = 1; /* seconds; if the sweep's end takes less, a stop waits for it */
   struct run *run = f->job->run;
   *asked = at->after > 0 && at->after < SHORT ? 0 : job_stop_asked(f->job);
   if (run->comm.rank == 0 && is_due(f, at)) *asked |= STOPS_SAVE;

@@ -30,8 +30,8 @@ struct sweep_files {
 /* Claim the path; with --resume read the file's facts.  ERR_CREATE: there is a file of a stopped
  * job, and neither resume nor force is given; ERR_INPUT: it is another kind.  Rank 0 alone. */
 int sweep_files_claim(struct sweep_files *f);
-/* The end of a message that refuses to resume from an older result.  If a run that --force began
- * over that result saved its first sweep, it says how to resume that run; otherwise it is "". */
+/* The last part of a message that refuses to resume from an older result.  If a run that --force
+ * began over that result saved its first sweep, the part says how to resume that run; else "". */
 const char *sweep_files_advice(const struct sweep_files *f);
 /* After the claim: tell every rank what was found.  Collective. */
 int sweep_files_broadcast(struct sweep_files *f);

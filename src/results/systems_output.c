@@ -87,7 +87,7 @@ static int assembled_open(void *self, const char *path)
   return OK;
 }
 
-/* Add everything besides options on which the systems depend. */
+/* Add to the identity what the systems depend on, except options. */
 static int classes_identify(void *self, struct identity_text *t)
 {
   struct assemble_output *o = self;

@@ -17,7 +17,7 @@ struct solve_output {
   const struct systems_input *systems;
   const struct arrow_options *options;
   /* On rank 0. */
-  struct solutions_output file;  /* its sink takes the systems after those of the earlier run */
+  struct solutions_output file;  /* its sink begins after the systems of the earlier run */
   struct solutions_input before; /* what the earlier run left */
   struct solve_result counted;   /* totals of `before`, after job_begin() or job_complete() */
   uint64_t mark;                 /* identifies the systems */
@@ -31,7 +31,7 @@ int solve_output_end(struct solve_output *f, const struct solve_result *result,
 struct assemble_output {
   struct job job;              /* set by the caller */
   struct all_systems *all;     /* borrowed; set by the caller before job_begin() */
-  struct systems_output file;  /* its sink takes the systems after those of the earlier run */
+  struct systems_output file;  /* its sink begins after the systems of the earlier run */
   struct systems_input before; /* the part of the earlier run, on rank 0 */
   uint64_t mark;               /* identifies the classes, on rank 0 */
 };

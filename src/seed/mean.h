@@ -22,7 +22,7 @@
  * finite. */
 int mean_compute(struct comm *c, const struct row_source *rows, const struct stops *stops,
                  real *mean);
-/* The same; it also warns if the norms of a few rows, after k is subtracted, are massive
+/* As mean_compute(); also warns if the norms of a few rows, after k is subtracted, are massive
  * (model/norms.h).  *norm, unless NULL <- the norm of the median row. */
 int mean_compute_warned(struct comm *c, const struct row_source *rows, const struct stops *stops,
                         real *mean, real *norm);

@@ -26,7 +26,7 @@ struct outliers {
 
 /* *rows, and *held unless it is NULL, <- sources without such rows, valid as long as *o is.  With
  * `multiple` 0 nothing is done.  Reads all rows once, and the first SHIFT_ROWS rows to fit once
- * more.  Collective, the same on every rank.  ERR_USAGE: `multiple` is above 0 and at most 1;
+ * more.  Collective; equal results on all ranks.  ERR_USAGE: `multiple` is above 0 and at most 1;
  * ERR_INPUT: a value is not finite, or all held-out rows would be left out. */
 int outliers_leave_out(struct outliers *o, struct comm *c, real multiple,
                        const struct row_source **rows, const struct row_source **held);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A block of drawn rows is sorted by row number, so that neighbours in the file, and rows that are
- * stored together, are read together, by the spare threads (base/team.h).  Ranks read shares of the
- * block.  Rank 0 gathers it, and accepts or skips rows one by one in drawn order. */
+ * A block of drawn rows is sorted by row number.  So neighbours in the file, and rows that are
+ * stored together, are read together.  Ranks read shares of the block, each with its spare threads
+ * (base/team.h).  Rank 0 gathers the block, and accepts or skips rows one by one in drawn order. */
 #include "seed/seed.h"
 
 #include <stdlib.h>
@@ -164,8 +164,8 @@ static int partition_read(void *argument)
   int threads = s->task->rows->is_shared ? team_spare() : 1;
   gidx count = groups_cut(s);
   if (threads > 1) spare_run(count, group_run, s);
-  for (gidx i = 0; i < count; i++) /* read a group that failed again, in order, so that this thread
-                                    * has the message */
+  for (gidx i = 0; i < count; i++) /* with several threads: read only the groups that failed, once
+                                    * more and in order, so that this thread has the message */
     if (threads == 1 || s->statuses[i]) TRY(group_read(s, i));
   return OK;
 }

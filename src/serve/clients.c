@@ -34,8 +34,8 @@ struct client *clients_known(struct clients *c, const struct net_peer *peer)
   return NULL;
 }
 
-/* Where a new client is stored: a free place, or that of the client that it replaces.  NULL: no
- * client can be replaced. */
+/* Where a new client is stored: a free place, or the place of the client that it replaces.  NULL:
+ * no client can be replaced. */
 static struct client *client_room(struct clients *c)
 {
   struct client *oldest = NULL;

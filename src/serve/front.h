@@ -34,8 +34,8 @@ struct front {
   /* The largest number of requests of one client that wait, plus replies that it has not taken. */
   int credit;
   gidx queue_bytes; /* most bytes of requests that wait; one request is always accepted */
-  /* The most bytes of replies that one client has not taken, plus those of its waiting requests;
-   * one reply is always allowed. */
+  /* The most bytes of replies that one client has not taken, with the replies to its waiting
+   * requests; one reply is always allowed. */
   gidx unread_bytes;
   char hello[1024]; /* JSON for the reply to hello */
   struct net_options net_options;
@@ -53,7 +53,7 @@ struct front {
   int is_over;        /* the thread ends after it has sent `done` */
   uint64_t live_seen; /* ns: when the last live request came; 0: none came */
   struct serve_counts counts;
-  uint64_t latencies[LATENCIES]; /* ns from arrival to reply, the last live requests */
+  uint64_t latencies[LATENCIES]; /* ns from arrival to reply, of the last live requests */
   gidx n_latencies;              /* number of live requests that got results so far */
   int failed;                    /* the thread has ended with this status */
   /* Used by the thread only. */

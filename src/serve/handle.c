@@ -121,7 +121,7 @@ static int request_read(const struct message_limits *m, const struct client *cli
  * limit for all clients together?  Replies to waiting requests count, too. */
 static int is_unread(const struct front *f, const struct client *client, gidx reply)
 {
-  enum { CLIENTS = 4 }; /* the limit for all clients together is that of CLIENTS clients */
+  enum { CLIENTS = 4 }; /* the limit for all clients together is CLIENTS times that for one */
   gidx own = client->owed + unread_bytes(client->unread);
   gidx all = f->owed + unread_bytes(f->clients.unread);
   if (own == 0) return 0; /* one reply per client is always allowed */

@@ -161,7 +161,7 @@ static int front_begin(struct serve *s)
 }
 
 /* If the server is asked to stop: accept no more requests.  From now on step_choose() refuses bulk
- * requests of which no step has rows.  Other waiting requests have drain_seconds. */
+ * requests of which no step has rows.  Other requests may wait for drain_seconds seconds more. */
 static void closing_begin(struct serve *s)
 {
   const struct stops *stops = &s->task->stops;

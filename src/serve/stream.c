@@ -83,9 +83,9 @@ static void stream_drop(struct streams *streams, struct stream *s)
   ring_move(streams, s, 0);
 }
 
-/* Returns a free slot.  If there is none, a stream ends whose slot is then free: the one that has
- * been silent longest, of those that were silent for longer than `silence` and have no request
- * waiting.  NULL: there is no such stream. */
+/* Returns a free slot.  If there is none, a stream is ended, and its slot is returned.  It is the
+ * stream that has been silent longest, of those without a waiting request that were silent for
+ * longer than `silence`.  NULL: there is no such stream. */
 static struct stream *stream_room(struct streams *streams, uint64_t now)
 {
   struct stream *all = streams->all;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * While a batch is solved, one worker reads the next batch, and another writes the results of the
- * last one.  With a GPU each of these takes longer than solving. */
+ * previous one.  With a GPU each of these takes longer than solving. */
 #include "solve/files.h"
 
 #include "base/status.h"

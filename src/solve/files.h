@@ -10,8 +10,8 @@
 
 struct solve;
 
-/* Two sets of buffers, the slots, alternate.  While the batch in one slot is solved, workers write
- * the results in the other, and read the next batch into it. */
+/* Two sets of buffers, the slots, alternate.  While the batch in one slot is solved, workers give
+ * the results of the other slot to the sink, and read the next batch into that slot. */
 enum { SLOTS = 2 };
 
 /* The results of all systems of a batch, on rank 0. */
@@ -32,9 +32,9 @@ struct files_job {
 struct arrow_system system_view(const struct systems_shape *s, const struct systems_block *b,
                                 gidx a);
 
-/* solve_files_start(): let the workers write the results in a slot, and read into it this rank's
- * part of the batch that begins with system `first`, if there is one.  solve_files_finish(): let
- * them write the results in both slots, those in `slot` first.  solve_files_wait(): wait for them;
+/* solve_files_start(): let the workers write the results of a slot, and read into this slot this
+ * rank's part of the batch that begins with system `first`, if there is one.  solve_files_finish():
+ * let them write the results of both slots, `slot` first.  solve_files_wait(): wait for them;
  * *asked: bits of this rank; on return the bits of all ranks, joined by `or`.  Only
  * solve_files_wait() is collective. */
 int solve_files_start(struct solve *s, gidx first, int slot);

@@ -11,9 +11,10 @@
 #include "base/sums.h"
 #include "device/buffer.h"
 
-/* If --batch is not given, a batch has about BATCH_REALS reals per rank; of the ranks, at most
- * BATCH_RANKS count.  Larger batches would take too much memory: a rank with a GPU page-locks its
- * parts of two batches and its steps, and rank 0 has the results of all ranks. */
+/* If --batch is not given, a batch has about BATCH_REALS reals times the number of ranks, or times
+ * BATCH_RANKS if there are more ranks.  Larger batches would take too much memory: a rank with a
+ * GPU page-locks its parts of two batches and its steps, and rank 0 has the results of all
+ * ranks. */
 enum { BATCH_REALS = 1 << 23, BATCH_RANKS = 8 };
 
 double solve_work(const struct systems_shape *shape)
@@ -132,8 +133,8 @@ static struct device_options device_options_of(const struct solve *s)
                                  .kernels = t->kernels};
 }
 
-/* If device_open() would take a GPU: the most bytes of its memory that solving takes.  Solving also
- * takes at most this number of page-locked bytes.  Otherwise 0. */
+/* The most bytes of GPU memory that solving takes, if device_open() would take a GPU; otherwise 0.
+ * Solving also takes at most this number of page-locked bytes of the host. */
 static gidx gpu_bytes(const struct solve *s)
 {
   struct device dry = {0};

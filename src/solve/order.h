@@ -15,8 +15,8 @@ struct system_batch {
   int stays;           /* 1: every system is solved by its reader */
 };
 
-/* The end of the batch that begins with system `first`.  It has at least one system; more only up
- * to `rows` rows and `max` systems. */
+/* The end of the batch that begins with system `first`.  A batch has at least one system.  If it
+ * has several, they are at most `max` systems with at most `rows` rows in all. */
 gidx batch_end(const struct systems_shape *s, gidx first, gidx rows, gidx max);
 
 /* Deal the batch's systems to ranks.  Readers get consecutive runs of about equal size.  Owners are

@@ -18,7 +18,8 @@ struct terminal_memory {
   gidx min;                               /* the smallest workspace */
   gidx total;                             /* on this rank's machine */
   /* Memory of rank 0's GPU, which then holds S; 0: there is no GPU.  `gpu` is the larger of two
-   * numbers: the sum of the other three, and the memory for near duplicates, which come before. */
+   * numbers: the sum of the other three, and the memory for near duplicates, which are found before
+   * S is formed. */
   gidx gpu_schur, gpu_factor, gpu_rows, gpu;
 };
 

@@ -84,8 +84,8 @@ static void probes_start(struct lanczos *l, idx first)
       }
 }
 
-/* *out <- the estimate from start vector v after m steps: n sum weight log(node); NaN if a node is
- * not positive. */
+/* *out <- the estimate from start vector v after m steps: the order of S times a sum, to which each
+ * node of the quadrature adds its weight times log(node).  NaN if a node is not positive. */
 static int probe_estimate(const struct lanczos *l, idx v, idx m, real *out)
 {
   real d[MAX_STEPS], e[MAX_STEPS], weight[MAX_STEPS], sum = 0;

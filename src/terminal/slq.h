@@ -7,8 +7,8 @@
 
 #include "terminal/terminal_impl.h"
 
-/* The Lanczos steps of the first estimate.  The number of parts of the workspace: a third is for
- * rows, a third for what rows contribute to S, a third for Lanczos vectors. */
+/* SLQ_STEPS_FIRST: the Lanczos steps of the first estimate.  The workspace has SLQ_WORKSPACES equal
+ * parts: for rows, for what rows contribute to S, and for Lanczos vectors. */
 enum { SLQ_STEPS_FIRST = 32, SLQ_WORKSPACES = 3 };
 
 /* Estimate log|S| without forming S, and make the sums over rows. */

@@ -14,8 +14,8 @@
 struct train_entries entries_of(const struct entry_lists *l, idx most);
 
 /* Set s->is_dead and s->any_dead from s->idle.  atoms_begin_idle() is for the start of the steps;
- * atoms_count_idle() first counts the rows of this batch in s->idle.  Not collective, as all here
- * except encoder_begin(), decoder_begin() and moments_gather(). */
+ * atoms_count_idle() first counts the rows of this batch in s->idle.  Only encoder_begin(),
+ * decoder_begin() and moments_gather() are collective here. */
 int atoms_begin_idle(struct stepper *s);
 int atoms_count_idle(struct stepper *s);
 

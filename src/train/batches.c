@@ -101,7 +101,7 @@ static void shares_count(struct batches *b)
   }
 }
 
-/* Find the next pool, and this rank's windows of it, *count. */
+/* Find the next pool, and this rank's windows of it; *count <- their number. */
 static void windows_find(struct batches *b, gidx *count)
 {
   gidx first;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dry allocations only count bytes.  They come first in a training, and a forecast makes nothing
- * else. */
+ * Dry allocations only count bytes.  A training makes them first, and then the real ones; a
+ * forecast makes only dry ones. */
 #include "train/forecast.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #include "model/adam.h"
 #include "train/step.h"
 
-/* Not collective, as all here except offset_move(). */
+/* Of the functions here only offset_move() is collective. */
 int offset_open(struct stepper *s);
 void offset_close(struct stepper *s);
 /* Copy the offset and its moments to the device when steps begin; copy them back to the host. */

@@ -59,14 +59,14 @@ struct stepper {
                                       * row, code and slope */
   struct buffer row, code, slope;    /* [larger all_most of live and dead] entries of own atoms,
                                       * sorted by atom, then by row */
-  struct buffer block_start, block_error; /* [own blocks + 1], [batch][p]; for several blocks */
+  struct buffer block_start, block_error; /* [own * blocks + 1], [batch][p]; if blocks > 1 */
   struct buffer offset[3];                /* of the state; learned offset and its moments (N.48) */
   struct buffer handed, target, offset_gradient; /* [k] bias gradients; [p] sum of errors; [p] */
   struct buffer work;
   struct buffer w[TRAIN_ARRAYS], m[TRAIN_ARRAYS], v[TRAIN_ARRAYS]; /* of the state */
   struct buffer gradient[TRAIN_ARRAYS];                            /* of own atoms */
   struct row_known *known;                                         /* [batch] */
-  idx *counts, *many; /* [size] rows or atoms, entries: of each rank, in an exchange */
+  idx *counts, *many; /* [size] in an exchange, for each rank: its rows or atoms; its entries */
   gidx *ties;         /* [size] scores of each rank that equal the batch's cut (N.46) */
   gidx encoder_exchange, decoder_exchange; /* numbers of their exchanges (comm/buffers.h) */
   struct arena arena;

@@ -98,7 +98,7 @@ int train_rows_split(const struct train_task *task, struct row_split *split,
 int train_task_check(const struct train_task *task);
 
 /* Run the training.  Collective; the same status on every rank.  ERR_INPUT: what train_task_check()
- * refuses; values that are not finite, also if the rate is too high; a start that does not fit the
+ * refuses; values that are not finite, as when the rate is too high; a start that does not fit the
  * rows.  ERR_DEVICE: also if the matrix units of two ranks, or of the earlier run, add products in
  * different ways.  ERR_MEMORY: usually before any row is read. */
 int train_run(const struct train_task *task, struct comm *c, const struct train_sink *sink,

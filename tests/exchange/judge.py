@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The explained variance of rows.npy by an autoencoder's folder, as its own package loads it and
-computes it: judge.py saelens|sparsify FOLDER rows.npy"""
+"""Print the explained variance of the rows of rows.npy by the autoencoder in a folder.  The package
+that made the autoencoder loads it and reconstructs the rows:
+judge.py saelens|sparsify FOLDER rows.npy"""
 import os
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What users write, for mypy --strict: tests/test_python_types.py."""
+"""Code as users write it.  tests/test_python_types.py checks its types with mypy --strict."""
 import typing
 
 import numpy as np
