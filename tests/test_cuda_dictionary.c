@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the dictionary on a GPU has the atoms and the numbers that were put, in tiles of any
- * length, whether threads or CUDA copy it. */
+ * Claim: atoms that are put on a GPU arrive there unchanged, with their numbers (indices), in tiles
+ * of any length, whether threads or CUDA copy them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@ static void atoms_fill(void)
   for (gidx i = 0; i < MOST * P; i++) atoms[i] = (float)random_normal(3, 1, (uint64_t)i);
 }
 
-/* Put the atoms in tiles, which take the widths in turn.  numbers[] <- the numbers of the atoms;
- * they have gaps between tiles. */
+/* Put the atoms on the device in tiles, whose widths are those of `widths` in turn.  numbers[] <-
+ * the numbers of the atoms; they have gaps between tiles. */
 static int tiles_put(struct device *dev, const idx *widths, int count, idx *numbers)
 {
   int status = OK, tile = 0;
@@ -31,7 +31,7 @@ static int tiles_put(struct device *dev, const idx *widths, int count, idx *numb
   return status;
 }
 
-/* How many atoms differ on the device; -1: an error. */
+/* The number of atoms that differ on the device; -1: an error. */
 static gidx atoms_wrong(struct device *dev)
 {
   struct buffer view, copy = {0};
@@ -53,8 +53,8 @@ static gidx atoms_wrong(struct device *dev)
   return status ? -1 : wrong;
 }
 
-/* Route some of the atoms as rows.  Returns for how many the best atom has not the expected number;
- * -1: an error. */
+/* Route some of the atoms as rows.  Returns the number of rows whose best atom has another number
+ * than expected; -1: an error. */
 static gidx numbers_wrong(struct device *dev, const idx *numbers)
 {
   enum { ROWS = 300 };

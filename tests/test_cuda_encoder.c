@@ -3,7 +3,8 @@
  * data of the CPU's test, and for problems that take several launches. */
 #include "device_encoder.h"
 
-/* More entries than are placed at a time, and more scores than a launch computes. */
+/* The first problem has more entries than are placed at a time, the second more scores than one
+ * launch computes. */
 static void check_large(void)
 {
   encoder_run(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: without a GPU --device cuda ends with 69.  A fault of a GPU ends the job with 69 and one
-message, also if only one of two ranks has it.  It publishes nothing, and never tries the CPU.
-Ranks with and without a GPU give the bits of the CPU.  If the GPU's memory is short, smaller pieces
-give the same bits; if even these do not fit, the job ends with 71 and names the sizes."""
+"""Claim: without a GPU --device cuda ends with 69.  A fault of a GPU ends the job with 69, or with
+71 if page-locked memory is missing, and with one message, also if only one of two ranks has it.
+The job then publishes nothing, and never tries the CPU.  Ranks with and without a GPU give the bits
+of the CPU.  If the GPU's memory is short, smaller pieces give the same bits; if even these do not
+fit, the job ends with 71 and names the sizes."""
 import itertools
 import os
 import re
@@ -28,7 +29,7 @@ def equal(folder, out):
     return sagitta("diff", f"{folder}/cpu.h5", f"{folder}/{out}").returncode == 0
 
 
-@claim("a CUDA call that fails ends the job with 69, nothing published")
+@claim("a CUDA call that fails ends the job with 69 or 71, and nothing is published")
 def check_calls(folder):
     for n in CALLS:
         done = run(folder, "fault.h5", "--device", "cuda", FAULT_CUDA=f"call:{n}")
@@ -42,7 +43,7 @@ def check_calls(folder):
             f"call {n} fails: exit {done.returncode}, {lines}")
 
 
-@claim("a CUDA call that fails on one of two ranks ends both with 69, nothing published")
+@claim("a CUDA call that fails on one of two ranks ends both with 69 or 71, nothing published")
 def check_one_rank(folder):
     for grid in ("1x2", "2x1"):
         failed = 0
@@ -164,7 +165,8 @@ def check_states(folder):
 
 @claim("an imported encoder: any amount of memory gives the CPU's bits, or 71 with the sizes")
 def check_encoder(folder):
-    """Two kinds of encoders of the dictionary's atoms, in windows if memory is short."""
+    """Encode with two kinds of encoders, made from the dictionary's atoms.  If memory is short, the
+    GPU takes some of the atoms at a time."""
     sagitta("export", f"{folder}/dictionary.h5", "--to", "sparsify", "--top-s", 8, "--force",
         "--output", f"{folder}/sae")
     sagitta("import", f"{folder}/sae", "--output", f"{folder}/topk")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: gated delta nets on a GPU have the bits of their reference, for all shapes, maps of heads,
- * decays and convolutions, for states that stay in their slots, move, are swapped or shared, with
- * fused kernels or not, for any division of tokens into calls, and for calls of one mixer or of
- * many. */
+ * Claim: gated delta nets on a GPU have the bits of their reference, for all shapes, numbers of
+ * heads that share a key head, decays and convolutions; for states that stay in their slots, move,
+ * are swapped or shared; with fused kernels or not; for any division of tokens into calls; and for
+ * calls of one mixer or of many. */
 #include "device_how.h"
 #include "device_mixer.h"
 
@@ -42,7 +42,7 @@ static void lengths_check(struct device *dev)
     }
 }
 
-/* So many heads that a thread takes more columns. */
+/* With so many heads a thread takes more than one column of v. */
 static void many_check(struct device *dev)
 {
   for (int heads = 64; heads <= 256 && !is_small(); heads *= 2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the plan of a GPU's memory stays within the free memory, reduces things in its order and
- * no more than necessary, and counts at least what launches allocate.  Needs neither CUDA nor a
- * GPU. */
+ * Claim: the plan of a GPU's memory stays within the free memory.  To fit, it first reduces rows or
+ * codes, then gives up an automatic filter, then reduces the window of atoms, and no more than
+ * necessary.  It counts at least what launches allocate.  Needs neither CUDA nor a GPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +104,8 @@ static gidx exact_bytes(const struct plan_sizes *z, const struct plan_route *r, 
          (gidx)n * r->excluded * (gidx)sizeof(idx) + 8;
 }
 
-/* Launches of the jobs that were planned for, and of others, with at most the rows of the plan. */
+/* Launches of random jobs, with the rows that the plan gives them, stay within the plan if they
+ * have more rows than one tile.  The job that was planned for has the rows of the plan. */
 static void check_launches(void)
 {
   int fits = 1, counted = 1, all = 1;
@@ -167,7 +168,7 @@ static void check_encoders(void)
 }
 
 /* The filter samples some atoms.  The sizes of their scores are kept if d = 1, atoms have at least
- * SIZES_COLUMNS columns, and the sizes take no more room than the row. */
+ * SIZES_COLUMNS columns, and the sizes take no more room than a row. */
 static void check_sizes(void)
 {
   static const struct {
@@ -212,8 +213,8 @@ static void check_layout(void)
   ok(good, "the arrays follow one another, 256 bytes aligned");
 }
 
-/* With the memory sizes of tests/test_cuda_faults.py its job meets plans of stages 0 and 3, of
- * stage 2 if the filter is automatic, and no plan. */
+/* The job of tests/test_cuda_faults.py, with the memory sizes of that test, meets plans of stages 0
+ * and 3, of stage 2 if the filter is automatic, and no plan. */
 static void check_faults(void)
 {
   static const int megabytes[] = {1, 6, 8, 10, 12, 13, 14, 15, 16, 18, 20, 24, 28, 36, 100};

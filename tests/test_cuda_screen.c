@@ -20,7 +20,7 @@ static void check_bands(void)
         hows, LENGTH(hows));
 }
 
-/* Dictionaries that are sampled, in several tiles, with every number of vectors per frame. */
+/* Dictionaries that are sampled, in several tiles, with 1, 3, 5 or 7 vectors per frame. */
 static void check_large(void)
 {
   static const idx ks[] = {1030, 2047, 9000, 20011}, top_ks[] = {1, 32, 70, 256};
@@ -130,9 +130,9 @@ static void check_estimate(void)
 }
 
 /* Make atoms whose order changes by rounding to fp16, by nearly as much as the bound allows.  One
- * atom in twenty is planted.  All rounding errors of the best of these have one sign, and those of
- * the others have the opposite sign.  round_row: 1 if rows have the rounding errors, 0 if atoms
- * have them.  In a frame only the first vector is planted. */
+ * atom in twenty is planted.  In the score of the best planted atom all rounding errors have one
+ * sign, and in the scores of the other planted atoms the opposite sign.  round_row: 1 if rows have
+ * the rounding errors, 0 if atoms have them.  In a frame only the first vector is planted. */
 static void planted_fill(struct problem *c, int round_row)
 {
   const float unit = round_row ? 0x1p-10f : 0x1p-12f, base = (round_row ? 1 : 0.25f) + 10 * unit;
@@ -184,7 +184,7 @@ static void check_overflow(void)
 }
 
 /* A cluster of atoms that the bound cannot tell apart, and that are the best of all rows.  They fit
- * into the lists, but there is no room for so many pairs. */
+ * into the list of each row, but there is no room for the pairs (row, atom) of all rows. */
 static void check_crowded(void)
 {
   struct problem c = {.n = 300, .p = 48, .d = 1, .top_k = 4, .k = 6000, .tile = 700};
@@ -274,7 +274,7 @@ int main(void)
   claim_begin("shapes: the exact route's bits");
   check_shapes(hows, LENGTH(hows));
   claim_end();
-  claim_begin("data that are difficult for it: the exact route's bits");
+  claim_begin("data that are hard for the filter: the exact route's bits");
   check_kinds(hows, LENGTH(hows));
   claim_end();
   claim_begin("widths, bands and sampled dictionaries: the exact route's bits");

@@ -7,7 +7,7 @@
  * sight, not held; the head of step_types.h explains both words. */
 enum { FAR_COLUMNS = 1780, FAR_DIRECTIONS = 2 };
 
-/* The shape has such rows on an H100, whose blocks have 227 KB. */
+/* On an H100, whose blocks have 227 KB of shared memory, the shape has such rows. */
 static void check_far(void)
 {
   enum { SHARED = 227 << 10, ROWS = 150, SUM_BLOCKS = 2 };

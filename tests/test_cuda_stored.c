@@ -13,7 +13,7 @@ static const struct how hows[] = {{.kind = "cuda", .variant = "auto", .threads =
                                   {.kind = "cuda", .variant = "auto", .threads = 1, .test = &mma}};
 static const enum precision precisions[] = {PRECISION_BF16, PRECISION_F16};
 
-/* A matrix as f32 and in the precision.  Between its lines there are NaNs. */
+/* A matrix as f32 and in a 16-bit precision.  Between its lines there are NaNs. */
 struct matrix {
   idx lines, numbers;
   gidx stride;
@@ -196,7 +196,7 @@ static void check_bits(struct device *dev, enum precision precision)
   claim_end();
 }
 
-/* With wgmma aligned operands are not copied. */
+/* With wgmma, two stored operands whose lines are aligned are not copied. */
 static void check_work(struct device *dev, const struct how *how)
 {
   int is_wgmma = !(how->test && how->test->mma) &&
@@ -219,7 +219,7 @@ static void check_refused(struct device *dev)
   struct tensor_stored both = {1, 1, 0}, result = {0, 0, 1};
   const struct triad_product p = {x, {x, 1, 1}, NULL, x, 1, 1, 1, 1, 1};
   const struct triad_gradient g = {x, x, x, 1, 1, 1, 1, 1, 1};
-  claim_begin("stored tf32 and stored gradients are refused, and precisions without a unit");
+  claim_begin("stored tf32, stored gradients and precisions without a unit are refused");
   ok(device_tensor_product(dev, PRECISION_TF32, &p, both, NULL) == ERR_INTERNAL, "%s",
      status_message());
   ok(device_tensor_gradient(dev, PRECISION_BF16, &g, result, NULL) == ERR_INTERNAL, "%s",

@@ -9,7 +9,8 @@ static const struct how hows[] = {{.kind = "cuda", .variant = "auto", .threads =
                                   {.kind = "cuda", .variant = "auto", .threads = 1, .test = &mma}};
 static const enum precision precisions[] = {PRECISION_BF16, PRECISION_F16, PRECISION_TF32};
 
-/* Is a chain of `terms` terms near to the f64 value?  sizes: the sum of their sizes (N.45). */
+/* Is a chain of `terms` terms near to the f64 value?  sizes: the sum of the terms' magnitudes
+ * (N.45). */
 static int is_near(double got, double wanted, double sizes, idx terms)
 {
   return fabs(got - wanted) <= (terms + 1) * 0x1p-23 * sizes;
@@ -109,7 +110,8 @@ static void check_rounding(struct device *dev, enum precision precision)
   arena_free(&c.arena);
 }
 
-/* The first rows have the same bits, however many rows follow them; so have the first columns. */
+/* The first rows have the same bits, however many rows follow them.  The first columns have the
+ * same bits, however many columns follow them. */
 static void check_beside(struct device *dev, enum precision precision)
 {
   enum { FIRST = 64, K = 96, N = 530 };
@@ -155,7 +157,7 @@ static void check_layouts(struct device *dev, enum precision precision)
   for (idx i = 0; i < K; i++)
     for (idx j = 0; j < N; j++) turned[j * K + i] = c.w[i * N + j];
   struct triad_product p = triad_forward_of(&c, NULL, c.wanted);
-  claim_begin("%s: a transposed matrix gives the same product, parts of gradients the same bits",
+  claim_begin("%s: transposing a matrix in memory, or a gradient in parts, changes no bit",
               precision_name(precision));
   int status = side_product(dev, precision, &p);
   p.y = c.got;
@@ -176,7 +178,8 @@ static void check_layouts(struct device *dev, enum precision precision)
   arena_free(&c.arena);
 }
 
-/* The fingerprint of the matrix unit by its trial; two trials give the same. */
+/* The trial of the matrix unit gives a fingerprint, and a second trial gives the same
+ * fingerprint. */
 static void check_unit(struct device *dev, enum precision precision)
 {
   uint64_t unit = 0, again = 0;

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: terminal --device cuda writes the bytes of --device cpu, for frames, several ranks, small
-workspaces and an S that is not positive definite.  The memory of a GPU that --dry-run says is
+workspaces and an S that is not positive definite.  --dry-run prints the memory of a GPU that is
 enough.  With less, the job ends with 71 before any work, and names the sizes.  Without a GPU, cuda
-ends with 69 and auto is the CPU.  A fault of CUDA ends the job with 69 and publishes nothing."""
+ends with 69 and auto is the CPU.  A fault of CUDA ends the job with 69, or with 71 if page-locked
+memory is missing, and publishes nothing."""
 import os
 import re
 import tempfile
@@ -63,7 +64,8 @@ def check_equal(folder):
 
 
 def planned(folder, name, *words):
-    """A limit of the GPU's memory for what --dry-run says, if a 32nd of the limit is kept free."""
+    """The limit of the GPU's memory that leaves what --dry-run says, after a 32nd of the limit is
+    kept free."""
     done, _ = run(folder, "plan.h5", name, "--device", "cuda", "--dry-run", *words)
     said = re.search(r"GPU +([0-9.]+) MB", done.stdout)
     told(ok(done.returncode == 0 and said, f"{name}: --dry-run says a GPU's part"), done)
@@ -86,7 +88,7 @@ def check_memory(folder):
             told(ok(good, f"{name} with {part} of it: exit {done.returncode}"), done)
 
 
-@claim("a CUDA call that fails ends the job with 69, nothing published")
+@claim("a CUDA call that fails ends the job with 69 or 71, and nothing is published")
 def check_calls(folder):
     for n in CALLS:
         done, out = run(folder, "fault.h5", "plain", "--device", "cuda", FAULT_CUDA=f"call:{n}")

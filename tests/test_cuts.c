@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: with a mean number of codes per row encode_run() gives the largest scores of all rows
- * (N.58), with the bits of the references, which sort them.  There are active atoms and imported
- * encoders, equal rows and atoms, cuts that the first rows do not show, more codes than positive
- * scores, and a single code, for any number of ranks, blocks and threads.
+ * Claim: with a mean number of codes per row, encode_run() gives the largest scores of all rows
+ * (N.58), with the bits of the references, which sort them.  Cases have active atoms and imported
+ * encoders, equal rows and atoms, cuts that cannot be told from the first rows, more codes than
+ * positive scores, and a single code, for any number of ranks, blocks and threads.
  * RUN: np=1 3, full=1 2 3 5 */
 #include <math.h>
 #include <stdlib.h>
@@ -168,7 +168,7 @@ int main(void)
   if (comm_open(&c)) return 1;
   tap_rank = c.rank;
   fill();
-  claim_begin("a mean number of codes has the bits of the reference");
+  claim_begin("codes of a given mean number per row have the bits of the reference");
   e.kind = ENCODER_TOPK;
   check(&c, "topk", &e);
   e.norm = norm;

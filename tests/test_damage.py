@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: if a file has damaged chunks, `verify` names in every dataset each run of neighbouring
-ones, by its first and last entry.  For supports it also names the rows of these entries.  It names
-no undamaged chunk."""
+"""Claim: if a file has damaged chunks, `verify` names them: in every dataset each run of
+neighbouring damaged chunks, by its first and last entry.  For supports it also names the rows of
+these entries.  It names no undamaged chunk."""
 import json
 import os
 import re

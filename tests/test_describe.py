@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `--describe` of sagitta and of sagitta-bench has every command and option, and says of
-each option what it may change.  The program takes the types, defaults and ranges that it says."""
+each option what it may change.  The program takes the types, defaults and ranges that `--describe`
+gives."""
 import json
 import subprocess
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: the portable logarithm is right to one unit in the last place and has its known bits.
- * Pairs have the values of their products.  Lanes are added in the order of (N.12).
+ * The value of a pair (m, e) is the logarithm of the product m 2^e.  Lanes are added in the order
+ * of (N.12).
  * RUN: np=1 */
 #include <float.h>
 #include <math.h>
@@ -93,7 +94,7 @@ static real lanes_reference(gidx n, const real *a)
 static void lanes_test(void)
 {
   static const gidx counts[] = {0, 1, 31, 32, 33, 65535, 65536, 65537, 200000};
-  static real a[200000]; /* divided by 3, because the normal numbers add without rounding */
+  static real a[200000]; /* thirds of draws: draws would add without rounding */
   int differ = 0;
   for (int i = 0; i < LENGTH(a); i++) a[i] = random_normal(5, 1, (uint64_t)i) / 3;
   for (int c = 0; c < LENGTH(counts); c++) {

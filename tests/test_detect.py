@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a detector of detect is the atom times the inverse square root of the covariance.  Its
-threshold has the best F1 for codes above /threshold, which separates large codes from small ones.
-The bits are the same on any number of ranks and threads.  encode, export, evaluate and inspect take
-detectors.  Inputs that do not belong together are refused."""
+"""Claim: a detector of detect is the atom times the inverse square root of the covariance.  The
+threshold for its scores has the best F1 in finding the codes that fire.  Codes fire if they are
+above /threshold of the file, which separates large codes from small ones.  The bits are the same on
+any number of ranks and threads.  encode, export, evaluate and inspect take detectors.  Inputs that
+do not belong together are refused."""
 import json
 import os
 import resource
@@ -83,8 +84,8 @@ def best_threshold(scores, fires):
 
 
 def firing_threshold(codes):
-    """The largest code that does not fire: the number m of large codes has the largest S^5 / m^3,
-    where S is their sum.  All m are tried."""
+    """The largest code that does not fire.  The m largest codes fire, with S as their sum: of all
+    m, the one with the largest S^5 / m^3 is taken."""
     c = np.sort(codes[codes > 0].astype("f8"))[::-1]
     best, most = 0.0, 0.0
     for m in np.flatnonzero(np.append(c[1:] < c[:-1], True)[:len(c)]) + 1:

@@ -49,8 +49,8 @@ static int problem_alloc(struct problem *c)
   return arena_alloc(&c->arena, &c->got, k * p, sizeof *c->got);
 }
 
-/* Fill the problem.  The last atom has only codes of 0.  Every other atom was used by earlier
- * rows. */
+/* Fill the problem.  The last atom has only codes of 0.  If z.held is set, earlier rows used every
+ * other atom. */
 static void problem_fill(struct problem *c)
 {
   const struct shape z = c->z;

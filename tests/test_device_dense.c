@@ -131,7 +131,7 @@ int main(void)
   claim_end();
   if (!devices_open()) return done_testing();
   sizes_check();
-  /* Three panels of the largest width.  For more the plain loops would be slow. */
+  /* 1100: three panels of the largest width.  For more the plain loops are slow. */
   idx large = is_small() ? 400 : is_full() ? 1600 : 1100;
   ok(size_check(large, DENSE_DEFINITE, panels, LENGTH(panels)), "n = %d", large);
   solve_check(700);

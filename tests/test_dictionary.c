@@ -127,7 +127,7 @@ int main(void)
   for (idx count = 1; count <= 9; count++) sizes_are_scaled(count);
   claim_end();
   for (idx d = 1; d <= 3; d++) {
-    claim_begin("frames of %d: sound ones pass, of any faults the first is named", d);
+    claim_begin("frames of %d: sound ones pass, and of several faults the first is named", d);
     for (idx count = 1; count <= 9; count += d == 2 ? 1 : 4) faults_are_named(count, d);
     claim_end();
   }

@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     peer_missing_all(str(error))
 
-BLOCK, ATOMS, EACH = 65536, 20, 3  # rows that are checked together
+BLOCK, ATOMS, EACH = 65536, 20, 3  # BLOCK: rows that verify checks together
 
 
 def write(path, blocks, twice=None):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `encode --l0` keeps the largest scores of all rows, so that rows have the given number of
-codes on average.  NumPy sorts the same scores first.  Ranks, threads, blocks, stops and parts
-change no byte.  `verify`, `merge` and `inspect` accept the result.  Impossible requests are
+codes on average.  A sort in NumPy puts the same scores first.  Ranks, threads, blocks, stops and
+parts change no byte.  `verify`, `merge` and `inspect` accept the result.  Impossible requests are
 refused, with advice."""
 import os
 import shutil

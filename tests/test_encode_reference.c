@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: encode_run() gives the bits that the reference functions of src/model give row by row,
- * with rounds, frames, penalties, nonnegative codes, equal atoms, rows of zeros, means, and uneven
- * and empty shares.
+ * with rounds, frames, penalties, nonnegative codes, equal atoms, rows of zeros and means, also if
+ * ranks have uneven or empty shares of the problem.
  * RUN: np=1 5, full=1 2 5 */
 #include <math.h>
 #include <stdlib.h>

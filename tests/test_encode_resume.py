@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: encode and route that are stopped, by a signal, a file or a time limit, end with 75 and
-leave a part.  If they are killed, they leave what --save-seconds saved last.  Resumed on any number
-of ranks, both give the bytes of a run that was never stopped.  Saving changes no byte.  A job with
-other options or inputs is not continued, and a complete one is left as it is."""
+leave a part.  If they are killed, they leave what --save-seconds saved last.  A stopped or killed
+job that is resumed on any number of ranks gives the bytes of a run that was never stopped.  Saving
+changes no byte.  A job with other options or inputs is not continued, and a complete one is left as
+it is."""
 import os
 import random
 import shutil
@@ -36,7 +37,7 @@ def inputs_make(folder):
     values[2 * BLOCK + 7, 1] += 1
     np.save(f"{folder}/other.npy", values)
     values[2 * BLOCK + 7, 1] -= 1
-    for name, row in ("done", 2000), ("early", 7):  # in the first block, and in no sample
+    for name, row in ("done", 2000), ("early", 7):  # both in the first block, and in no sample
         values[row, 1] += 1
         np.save(f"{folder}/{name}.npy", values)
         values[row, 1] -= 1

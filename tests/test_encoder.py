@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta encode --encoder` gives the same supports, on every row, as the packages that
 made the autoencoders.  The bytes do not depend on ranks, blocks, threads, parts and interruptions.
-Commands that read codes accept these, or say what to do.  Options that make no sense with --encoder
-are refused."""
+Commands that read codes accept the codes of an encoder, or say what to do.  Options that make no
+sense with --encoder are refused."""
 import os
 import re
 import shutil

@@ -23,7 +23,7 @@ from tap import SOURCE, claim, done_testing, ok, sagitta
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 P, K, TOP, LEVEL = 384, 1024, 16, 2.0
-TIE = 2e-6  # of a row's largest score: roundings of sums of 384 terms
+TIE = 2e-6  # relative to a row's largest score: roundings of sums of 384 terms
 
 
 def weights_make(x):
@@ -61,7 +61,7 @@ def sparsify(at, values):
 
 
 def own_codes(at, name):
-    """The codes of encode, scaled as that program has them."""
+    """The codes of encode, scaled as the program that made the autoencoder scales them."""
     with h5py.File(f"{at}/{name}-own.h5") as f, h5py.File(f"{at}/{name}-d/dictionary.h5") as g:
         s, e = f["supports"], g["encoder"]
         codes = np.zeros(s.attrs["shape"], "f4")

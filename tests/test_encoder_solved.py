@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `encode --encoder --codes nonnegative|signed` keeps the supports of the encoder bit for
-bit, and solves their codes.  These codes are those of SciPy and NumPy, also if a row has more atoms
-than columns.  Ranks, blocks, threads, parts and interruptions change no byte."""
+bit, and solves for their codes.  These codes are those of SciPy and NumPy, also if a row has more
+atoms than columns.  Ranks, blocks, threads, parts and interruptions change no byte."""
 import json
 import os
 import shutil

@@ -22,7 +22,7 @@ import torch  # noqa: E402
 import sagitta.torch  # noqa: E402
 
 P, HEADS, INNER, LAYERS, WORDS, WINDOW, WINDOWS, LAYER = 32, 4, 64, 4, 60, 16, 40, 2
-AGREE = 2e-4  # of figures that are printed with four digits, and of float32 sums in another order
+AGREE = 2e-4  # for figures printed with four digits, and float32 sums in another order
 # The name of a part in PyTorch's layer: its name in a file of BERT's weights.
 PARTS = {"self_attn.out_proj": "attention.output.dense", "linear1": "intermediate.dense",
          "linear2": "output.dense", "norm1": "attention.output.LayerNorm",

@@ -3,7 +3,7 @@
 and nothing unfinished is published.  After kills at random moments a later run works.  A signal
 leaves no temporary file.  A disk that fails or hangs ends the job with 74.  If the job fails for
 another reason while a read goes on, it ends with the code of that reason.  Late threads change no
-bit.  Two runs cannot share a place.
+bit.  Two runs cannot write the same result at once.
 
 If there are GPUs, ranks are stopped and killed on them too, with one GPU per rank if there are
 enough.  With CUTS=gpu only the part with GPUs is run."""
@@ -143,7 +143,7 @@ def check_two_runs(folder):
 
 
 def pair_run(folder, i):
-    """Errors after two runs at once."""
+    """Start two runs at once.  Returns what is wrong after them; None if nothing is."""
     names = spellings(folder)
     jobs = [start(folder, 0, "--rounds", 1, "--top-s", 4, place=name)
             for name in (names[i % 4], names[(i + 1) % 4])]

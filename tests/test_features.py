@@ -51,7 +51,7 @@ def evaluated(*words):
 
 
 def recovery(codes, atoms, features, fires):
-    """F1, precision, recall, uniqueness, true L0, by NumPy."""
+    """F1, precision, recall, uniqueness, true L0 and MCC, by NumPy and SciPy."""
     cosines = np.abs(atoms.astype("f8") @ features.T.astype("f8"))
     nearest = cosines.argmax(1)
     said, true = codes != 0, (fires > 0)[:, nearest]

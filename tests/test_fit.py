@@ -18,7 +18,8 @@ FOUND, SHARE = 0.99, 0.95  # least |cosine| of a found atom; least share of atom
 
 
 def planted(folder, name, n, k, p, s, signed):
-    """Rows with s atoms each, codes of 0.5 to 1.5, and 1 % noise.  Returns (path, atoms)."""
+    """Write rows with s atoms each, codes of size 0.5 to 1.5, and a noise of 0.01.  Returns (path,
+    atoms)."""
     random = np.random.default_rng(3)
     atoms = random.standard_normal((k, p))
     atoms /= np.linalg.norm(atoms, axis=1)[:, None]
@@ -98,7 +99,8 @@ def check_partition(folder):
 
 
 def joint_step(path, dictionary, out, rho):
-    """Where (N.20) moves the atoms of a file, with the codes that encode gives them."""
+    """The atoms of a file after one update by (N.20), with the codes that encode finds on these
+    atoms."""
     done = sagitta("encode", "--rows", path, "--dictionary", dictionary, "--top-s", 3, "--rounds",
         8, "--rho", rho, "--codes", "nonnegative", "--output", out, "--force")
     if not ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}"):

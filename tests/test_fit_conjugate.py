@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: fit --update conjugate moves atoms as conjugate gradients in NumPy do, also by parts, and
-with many steps to the least squares solution.  Ranks, threads, shared memory, instruction sets and
-GPUs change no bit.  Of the sums it saves only the weights, and is not resumed without them."""
+"""Claim: fit --update conjugate moves atoms as conjugate gradients in NumPy do, also by parts.
+Many steps reach the least squares solution.  Ranks, threads, shared memory, instruction sets and
+GPUs change no bit.  Of the sums a fit saves only the weights, and it is not resumed without
+them."""
 import json
 import os
 import shutil
@@ -47,7 +48,8 @@ def normed(atoms):
 
 
 def moved(codes, rows, atoms, held, steps):
-    """The atoms after conjugate gradients on the normal equations, in NumPy, from these atoms."""
+    """The given atoms after steps of conjugate gradients on the normal equations, in NumPy.  held:
+    the weights that earlier rows give the atoms."""
     matrix, weight = codes.T @ codes + np.diag(held), (codes**2).sum(0) + held
     right = codes.T @ rows + held[:, None] * atoms
     where, gain, along = atoms.copy(), 0, np.zeros_like(atoms)
@@ -188,8 +190,8 @@ def check_plan(folder):
     k, p, m = 1 << 17, 256, 65536
     ok(one["update"] == "conjugate" and joint > 8 * k * k > 50 * one["rank_bytes"]["update"],
        f"{one['rank_bytes']['update']} bytes, {joint} of the joint update")
-    # Bytes of a rank of four, with M rows in a part: a fourth of 20 P M + 40 K P, lists of 8 s M
-    # with s = 8, and buffers.
+    # Bytes of a rank of four, with K atoms, P columns and M rows in a part: a fourth of
+    # 20 P M + 40 K P, lists of 8 s M with s = 8 atoms per row, and buffers.
     most = (20 * p * m + 40 * k * p) // 4 + 8 * 8 * m + 3 * (16 * k + 4096 * 4 * p)
     ok(four["rank_bytes"]["update"] < most,
        f"{four['rank_bytes']['update']} bytes on four ranks, at most {most}")

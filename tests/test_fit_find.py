@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta fit --find features` writes the same bytes on any number of ranks and threads,
-resumed or not.  From its thresholds `encode --encoder` gives rows the codes that NumPy and SciPy
+resumed or not.  With its thresholds `encode --encoder` gives rows the codes that NumPy and SciPy
 find.  Other commands take the result.  Wrong requests are refused."""
 import json
 import os

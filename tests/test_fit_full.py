@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: if the disk is full, or a limit of file size is reached, during a sweep, a fit ends with
-74 and leaves the state that was published last. --resume continues from it, with the bytes of one
+74 and leaves the state that was published last.  --resume continues from it, with the bytes of one
 run."""
 import os
 import resource

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: if every rank has a GPU, fit and refit give each rank all rows.  Each rank codes its share
-of the rows.  In a small class each rank moves all atoms, in a large one only its share of them.
-Dictionary and supports are those of a CPU, also if GPUs continue the job of a CPU, or a CPU that of
-GPUs.  A rank that fails ends all ranks.  Without GPUs the ranks divide the rows."""
+of the rows.  In a class of few atoms each rank moves all atoms, in a class of many only its share
+of them.  Dictionary and supports are those of a CPU, also if GPUs continue the job of a CPU, or a
+CPU that of GPUs.  A rank that fails ends all ranks.  Without GPUs the ranks divide the rows."""
 import os
 import tempfile
 

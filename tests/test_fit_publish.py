@@ -63,7 +63,7 @@ class Place:
             ok(done.returncode == 0, f"{text}, {name}: {done.stdout[-300:]} {done.stderr[-200:]}")
 
 
-@claim("while a state is published, one sweep is computed, and then waits")
+@claim("while a state is published, the next sweep is computed, and no later one")
 def check_ahead(place):
     job, gate = place.held_up("ahead", 0.5)
     there = place.sweep("ahead", "dictionary.h5")

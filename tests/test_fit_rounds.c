@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: ranks of a joint update have the bits of the reference, over rows of several sum blocks,
- * and receive exactly the bytes of the formula.  A rank receives its columns once, lists once per
- * update, and rows of the Gram matrix once per pass.  If ranks of a node share memory, the node
- * receives lists and rows of the Gram matrix once.
+ * and receive exactly the bytes of the formula.  A rank receives its columns of the other ranks'
+ * rows once, lists once per update, and rows of the Gram matrix once per pass.  If ranks of a node
+ * share memory, the node receives lists and rows of the Gram matrix once.
  * RUN: np=1 2 3 7 */
 #include <math.h>
 #include <mpi.h>
@@ -25,7 +25,7 @@ enum { N = 9 * ROW_BLOCK + 100, P = 13, K = 150, S = 3, PASSES = 2 };
 static const real BETA = 0.5;
 
 /* node_ranks ranks form a node.  0: all ranks form one node, and each has its own lists.  The
- * program finds its nodes by MPI_Comm_split_type(). */
+ * program finds its nodes by MPI_Comm_split_type(), which is replaced here. */
 static int node_ranks;
 int MPI_Comm_split_type(MPI_Comm ranks, int type, int key, MPI_Info info, MPI_Comm *node)
 {
@@ -132,7 +132,7 @@ static int sums_same(struct side *e)
   return !memcmp(all_gram, gram, sizeof gram) && !memcmp(all_target, target, sizeof target);
 }
 
-/* The bytes that a rank receives of its columns of the rows of other ranks. */
+/* The bytes that a rank receives of the rows of other ranks: its own columns. */
 static double columns_bytes(const struct side *e)
 {
   const struct update *u = &e->update;
@@ -212,7 +212,7 @@ int main(void)
   problem_answer();
   check_side(&c, 0);
   for (int ranks = 1; ranks < c.size; ranks += 2) check_side(&c, ranks);
-  gram_slab_bytes = 1; /* so that one block of one rank comes at a time */
+  gram_slab_bytes = 1; /* so that each round of an exchange has one block */
   check_side(&c, 0);
   if (c.size > 2) check_side(&c, 2);
   comm_close(&c);

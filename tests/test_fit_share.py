@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: the ranks of a node hold the lists of a joint fit, and the Gram rows that they exchange,
 only once.  The bytes are those of ranks that each hold their own copy, and of one rank; also by
-parts, when sums are forgotten, saved and restored, and on several nodes. --dry-run counts shared
+parts, when sums are forgotten, saved and restored, and on several nodes.  --dry-run counts shared
 memory once.  If memory cannot be shared, each rank has its own copy, or with --share yes the job
 ends with 71."""
 import os
@@ -83,8 +83,8 @@ def check_plan(words):
         figures[share] = float(re.search(r"an update ([\d.]+)", done.stdout)[1])
         told = re.search(r"^shared +6.2 MB once per node", done.stdout, re.M)
         ok(done.returncode == 0 and (share == "yes") == (told is not None), done.stdout)
-    # Without sharing each rank has the lists and two rounds of the Gram matrix, of 6.144 MB each.
-    # With sharing the node has the lists and one round.
+    # Without sharing each rank has the lists, of 0.033 MB, and two rounds of the Gram matrix, of
+    # 6.144 MB each.  With sharing the four ranks have the lists and one round together.
     less = 2 * 6.144 + 0.033 - (6.144 + 0.033) / 4
     ok(abs(figures["no"] - figures["yes"] - less) < 0.2, f"{less} MB less: {figures}")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: by default fit finds stable atoms: with 8 atoms per row, or --top-s, it gives the bytes of
---find codes with these options and four times as many --encode-s.  Options that are given override
+"""Claim: by default fit finds stable atoms: it gives the bytes of --find codes with 8 atoms per
+row, or the given --top-s, and with --encode-s four times as large.  Options that are given override
 this, limits that apply are logged, and impossible values are refused.  tests/expected has what
 --find codes computes."""
 import json
@@ -34,7 +34,7 @@ class Place:
         return json.loads(done.stdout), done.stderr
 
     def same(self, a, b):
-        """Are dictionary and supports equal, and their options that count?"""
+        """Are dictionary and supports equal, and the recorded options that decide their bits?"""
         done = sagitta("diff", self.at(a), self.at(b))
         told = []
         for name in a, b:

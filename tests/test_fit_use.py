@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: encode takes atoms per row and rounds from the job that made its dictionary, and logs it.
-inspect says what a .npy file is and whether it can be used, and what can be done with other files.
-scripts/bench_sae.py computes explained variance as Sagitta does."""
+"""Claim: encode takes atoms per row and rounds from the job that made its dictionary, and logs
+both.  inspect says what a .npy file is and whether it can be used, and what can be done with other
+files.  scripts/bench_sae.py computes explained variance as Sagitta does."""
 import importlib.util
 import os
 import re

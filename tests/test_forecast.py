@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: the memory and files that `fit` and `train` forecast with --dry-run are enough for the
-job, and not much more.  A dry run reads no rows, does not look at the output, and prints the same
-on any rank."""
+job, and not much more.  A dry run reads no rows and does not look at the output; one of its ranks
+prints the plan."""
 import json
 import os
 import re
@@ -52,7 +52,7 @@ sys.exit(os.waitstatus_to_exitcode(status))"""]
 
 
 def words_of(folder):
-    """Options for half of the rows, or for all."""
+    """Options for half of the rows; with CHECK_FULL=1 for all."""
     rows = f"{folder}/half.npy"
     if not os.path.exists(rows):
         with h5py.File(REAL) as f:

@@ -161,7 +161,7 @@ def csr(path, dense, indices="i4", indptr="i8", shape="i8"):
 
 
 def uses(at, path, out):
-    """Run all commands that take codes.  Returns {name: run}."""
+    """Run commands that take codes.  Returns {name: run}."""
     data = ("--rows", f"{at}/rows.npy", "--dictionary", f"{at}/atoms.npy")
     end = ("--force", "--output", f"{at}/{out}")
     return {"evaluate": sagitta("evaluate", *data, "--codes", path),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: forward_evaluate(), which evaluates encoders of other programs, has the bits of the
  * reference, (N.24) and (N.25), on any number of threads, for several kinds of encoders.  Of equal
- * scores that of the smaller atom comes first. */
+ * scores, that of the atom with the lower index comes first. */
 #include "encode/forward.h"
 
 #include <stdlib.h>
@@ -87,7 +87,7 @@ static void check(const char *what, const struct encoder *e, int stops)
   }
 }
 
-/* Of atoms with equal scores topk takes the smaller one first. */
+/* Of atoms with equal scores topk takes the one with the lower index first. */
 static void check_ties(void)
 {
   const float scores[] = {0.5F, 2, 1, 2, -1, 1, 0};

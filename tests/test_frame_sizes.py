@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: rows of any size have the supports that float64 gives, also for frames, which are ordered
-by squares of scores: all rows times a power of two, rows of very different sizes together, and
-residuals of later rounds.  A score beyond float32 is refused with its row.  If squares of a row's
-scores are too small for float32, a warning names the row."""
+by squares of scores.  This holds if all rows are multiplied by a power of two, if rows of very
+different sizes are together, and for small residuals of later rounds.  A score beyond float32 is
+refused with its row.  If squares of a row's scores are too small for float32, a warning names the
+row."""
 import re
 import tempfile
 
@@ -98,8 +99,8 @@ def check_mixed(folder, on):
 
 @claim("in later rounds residuals of 2^-60 of their rows keep the order of scores")
 def check_residuals(folder, on):
-    """A row is one vector of a frame with disjoint columns, plus 2^-70 times parts in other
-    frames."""
+    """Frames have disjoint columns.  A row is a vector of one frame, plus 2^-70 times parts in
+    other frames."""
     frames = np.zeros((K, 2, 2 * K), "f4")
     frames[np.arange(K), 0, 2 * np.arange(K)] = frames[np.arange(K), 1, 2 * np.arange(K) + 1] = 1
     order = np.array([RANDOM.permutation(K)[:S] for _ in range(60)])

@@ -15,7 +15,7 @@
 
 enum { SAMPLE_STEP = 2039, LARGEST_SHOWN = 120 /* the largest exponent of factor_of() */ };
 
-/* The error of y, in units of the last place of a float32 of this size. */
+/* The error of y, in units of the last place of a float32 as large as `exact`. */
 static double units_off(float y, double exact)
 {
   if (isnan(exact) || isnan(y)) return isnan(exact) && isnan(y) ? 0 : INFINITY;

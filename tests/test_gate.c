@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: keys of strangers, however many, take no line of a client's key in the gate's list of
- * recent keys.  A client whose key was removed is refused after a while. */
+ * Claim: a client's key keeps its line in the gate's list of recent keys, however many strangers
+ * come with keys of their own.  A client whose key was removed is refused after a while. */
 #include "net/curve.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ int main(void)
   char folder[64], command[96];
   snprintf(folder, sizeof folder, "/tmp/test_gate-%d", (int)getpid());
   snprintf(command, sizeof command, "rm -rf %s", folder);
-  claim_begin("strangers take no line of a client's key");
+  claim_begin("strangers do not take the line of a client's key");
   if (curve_check())
     skip("%s", status_message());
   else if (ok(keys_make(folder) == OK, "keys are made: %s", status_message()))
@@ -69,7 +69,7 @@ int main(void)
 
 int main(void)
 {
-  claim_begin("strangers take no line of a client's key");
+  claim_begin("strangers do not take the line of a client's key");
   skip("there is no ZeroMQ");
   claim_end();
   return done_testing();

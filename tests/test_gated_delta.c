@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: the reference of gated delta nets, (N.60) to (N.64), equals the recurrence in f64 up to
  * rounding, for all shapes.  A call reads all slots as they were before it.  Neither the division
- * of tokens into calls nor the heads of a call change a bit. */
+ * of tokens into calls nor the choice of heads of a call changes a bit. */
 #include "base/num.h"
 #include "base/status.h"
 #include "gated_delta_data.h"
@@ -157,7 +157,8 @@ static const struct gated_delta small = {.heads_k = 1,
 
 enum { MANY = 5 };
 
-/* A call gives what its sequences give one by one, each with the pool before the call. */
+/* A call gives what a separate call for each of its sequences gives, if each begins with the pool
+ * as it was before the call. */
 static void slots_try(const char *name, idx n, const idx *slots)
 {
   static const gidx lengths[MANY] = {3, 1, 9, 0, 2};

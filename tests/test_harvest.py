@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta harvest` gives the rows of softmax attention, from contiguous keys and values and
-from any paged pool of them.  The bytes are the same for any number of ranks, block, thread and
-variant.  Errors of a capture are named before any work."""
+from any paged pool of them.  The bytes do not depend on ranks, blocks, threads and variants.
+Errors of a capture are named before any work."""
 import os
 import re
 import sys
@@ -300,7 +300,7 @@ def gpu_check(at):
 
 
 def put_bytes(run):
-    """The bytes that rank 0 of a run copied to its GPU."""
+    """How many bytes rank 0 of a run copied to its GPU."""
     with h5py.File(f"{run}/supports.h5") as f:
         return int(f["run"].attrs["bytes_to_device"])
 
@@ -461,7 +461,7 @@ def finite_check(at):
 def main():
     with tempfile.TemporaryDirectory() as at:
         torch_check(at)
-        if sys.argv[1:] == ["torch"]:  # with another PyTorch, which changes nothing below
+        if sys.argv[1:] == ["torch"]:  # for another PyTorch: the checks below do not use it
             done_testing()
         values_check(at)
         partition_check(at)

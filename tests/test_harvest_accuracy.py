@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: rows of harvest differ from float64 by at most 1e-6 max|v| (1 + max|s| / 8), and
-logarithms by at most (1e-6 + 1e-7 |lse|) (1 + max|s| / 8), for every type of capture and some
-widths of heads that GPUs take, with CHECK_FULL=1 all of them.  If products of a score cancel, the
-errors are within bounds that count the sizes of the products, and a warning says so."""
+logarithms by at most (1e-6 + 1e-7 |lse|) (1 + max|s| / 8), with values v, scores s and logarithms
+lse.  This holds for every type of capture and heads of 3 widths, with CHECK_FULL=1 of 6.  If
+products of a score cancel, the errors are within bounds that count the sizes of the products.  A
+warning says how large they may be."""
 import os
 import tempfile
 
@@ -80,8 +81,8 @@ def width_check(at, d):
 
 
 def cancelling(kind, size, d):
-    """Queries and keys with two halves.  Their scores are about size**2 with opposite signs, and
-    cancel."""
+    """Queries and keys of two halves.  The products of one half, of about size**2, have the
+    opposite sign of those of the other half, and nearly cancel them."""
     q, k = size * normal((N, H, d)), size * normal((N, H_KV, d))
     q[:, :, d // 2:], k[:, :, d // 2:] = q[:, :, :d // 2], -k[:, :, :d // 2]
     k[:, :, d // 2:] += 1e-3 * normal((N, H_KV, d - d // 2)) / size

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: in harvest and attribute a stopped rank ends the job with 76 within the deadline, and a
 killed rank ends it too.  If memory is short, the job ends with 71 and names the bytes.  A failed
-call of a GPU ends it with 69.  If the GPU's memory is short, pieces give the same bits.  No part of
-a result is left."""
+call of a GPU ends it with 69.  If the GPU's memory is short, pieces give the same bits.  No result
+is published; only a rank 0 that is stopped or killed may leave a temporary file."""
 import os
 import re
 import resource
@@ -76,7 +76,7 @@ def ended(p, command, number, which):
     """Send a signal to one of three ranks at work.  Returns whether they were at work, code,
     message, seconds, and the files that are left."""
     words = p.words(command, N, "--deadline", DEADLINE, "--block", 300)
-    if command == "harvest":  # this command alone would end too soon
+    if command == "harvest":  # without long sequences it would end too soon
         words += ["--capture", p.at("capture-long.h5")]
     job = job_start(*words, ranks=RANKS)
     at_work = wait_for_temporary(p.folder, f"{command}.h5")

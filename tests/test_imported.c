@@ -193,7 +193,7 @@ static void check_overflow(struct comm *c, const struct encoder *e)
   rows[(ROW_BLOCK + 9) * P] = rows[(ROW_BLOCK + 12) * P] = before;
 }
 
-/* If the sink of rank 0 fails at any row, all ranks end with its failure. */
+/* If the sink of rank 0 fails at a row, all ranks end with its failure. */
 static void check_sink(struct comm *c, const struct encoder *e)
 {
   static const gidx at[] = {1, ROW_BLOCK, MOST - 203};

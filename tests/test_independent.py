@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: on real rows the supports are those of a float32 loop in NumPy, the codes those of SciPy's
-solver, and the metrics those of NumPy.  With --rounds = top-s they are those of orthogonal matching
-pursuit.  Nonnegative codes are those of SciPy's nnls."""
+solver, and the metrics those of NumPy.  If --rounds equals --top-s, the supports are those of
+orthogonal matching pursuit.  Nonnegative codes are those of SciPy's nnls."""
 import os
 import sys
 import tempfile
@@ -118,7 +118,8 @@ def check_nonnegative(x, d, got, metrics):
 
 
 def pursuit(x, d, gap):
-    """Orthogonal matching pursuit in float64.  None if two choices differ by less than gap."""
+    """Orthogonal matching pursuit in float64.  None if the two best scores of a step differ by less
+    than a share `gap`."""
     chosen, residual = [], x
     for _ in range(S):
         score = np.abs(d @ residual)

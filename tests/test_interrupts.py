@@ -35,8 +35,7 @@ def inputs_make(folder):
 
 
 def run(words, limit=None, **more):
-    """Run on as many threads as one core has.  limit: the number of the user's processes and
-    threads."""
+    """Run the program.  limit: the number of the user's processes and threads; None: no limit."""
     def less():
         if limit:
             resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))

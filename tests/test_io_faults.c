@@ -128,7 +128,7 @@ static void preload(char **words)
   char path[4200];
   const char *builddir = getenv("builddir");
   snprintf(path, sizeof path, "%s/tests/fault.so", builddir ? builddir : ".");
-  const char *before = getenv("LD_PRELOAD"); /* may be rest.so, which fault.so contains */
+  const char *before = getenv("LD_PRELOAD"); /* may be rest.so; fault.so has its functions */
   if (before && strcmp(before, path) == 0) {
     skip("'%s' could not be preloaded", path);
   } else {

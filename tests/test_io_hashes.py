@@ -65,7 +65,7 @@ def changed(path, change, hashed=False):
 
 
 def turn(f, name):
-    """Change one value a little.  It keeps its range, order and type."""
+    """Flip the lowest bit of the value in the middle, which keeps its range and type."""
     values = f[name][()]
     flat = values.reshape(-1).view("u1")
     flat[flat.size // 2 // values.itemsize * values.itemsize] ^= 1
@@ -232,7 +232,8 @@ def check_readers(folder, paths):
         done = sagitta(*words, f"--{kind}", bad, "--output", f"{folder}/out")
         ok(done.returncode == 65 and "is zero, and none was written so" in done.stderr,
            f"{kind}: {done.returncode} {done.stderr.strip()[-150:]}")
-    # If data are streamed, only verify checks the hash; atoms are read whole.
+    # Commands that stream data leave the check of their hash to verify.  Atoms are read whole, so
+    # their hash is checked here.
     bad = changed(paths[1], lambda f: turn(f, "atoms"))
     # one of the ranks and threads checks the hash
     for ranks, threads in (None, 1), (None, 3), (2, 1), (2, 4):

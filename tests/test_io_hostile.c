@@ -111,8 +111,8 @@ static void subject_load(struct subject *s)
   ok(values_read(s, s->path, s->values, &s->count) == OK, "'%s' is read", s->path);
 }
 
-/* Evaluate a damaged file.  1: verify refuses it; 0: it is harmless to every reader; -1: it is
- * silently wrong. */
+/* Evaluate a damaged file.  1: verify refuses it, with a message; 0: it is harmless to every
+ * reader; -1: another outcome, or it was read with other values. */
 static int trial_evaluate(const struct subject *s, const char *path)
 {
   static _Alignas(real) float values[MAX_VALUES];

@@ -89,7 +89,7 @@ static void long_chunk_is_left(const float *values)
   ok(done >= 0 && taken != 16, "a chunk of %d bytes: %s", LONG, status_message());
 }
 
-/* Chunks of another shape, with as many bytes as whole rows have. */
+/* Chunks that have no whole rows, but the size in bytes of chunks of whole rows. */
 static void turned_chunk_is_left(void)
 {
   static float values[10 * 2 * 4];
@@ -111,8 +111,8 @@ static void turned_chunk_is_left(void)
      (long long)taken);
 }
 
-/* Read a row of a sound chunk and a row of a chunk that is left to HDF5 in turn.  Returns how many
- * chunks were not read through HDF5. */
+/* Read, in turn, a row of a sound chunk and a row of a chunk that is left to HDF5.  Returns the
+ * number of chunks that were not read through HDF5. */
 static gidx in_turn(const float *values)
 {
   struct h5_file f;

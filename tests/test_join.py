@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: jobs that encode ranges of rows in one file (--join), at once or one after another, on any
 ranks, killed and resumed, give the bytes of one job; so does `merge` of their folder, killed at any
-call and repeated.  merge reads two chunks of each range and array.  Ranges are refused if they
-overlap, are done or missing, have other inputs or options, or end within a segment of the file; the
-message says what to type.  Journals of another file, files that were cut, and jobs that begin while
-merge works are refused too."""
+call and repeated.  merge reads at most two chunks of each range and array.  Ranges are refused if
+they overlap, are done or missing, have other inputs or options, or end within a segment of the
+file; the message says what to type.  Journals of another file, files that were cut, and jobs that
+begin while merge works are refused too."""
 import glob
 import json
 import os
@@ -107,7 +107,7 @@ def check_equal(folder):
         equal(whole_of(folder, "encode"), f"{out}/supports.h5", f"{cut}")
 
 
-@claim("merge of 8 ranges reads two chunks of each range and array, and writes no row")
+@claim("merge of 8 ranges reads at most two chunks of each array of a range, and writes no row")
 def check_reads(folder):
     if not shutil.which("strace"):
         skip("no strace")

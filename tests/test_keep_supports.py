@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `refit --keep-supports` keeps the supports of an encoder bit for bit, solves their codes
-and moves all atoms, as NumPy and SciPy do.  Ranks, threads and interruptions change no byte.
-dictionary.h5 has the encoder, so that `encode --encoder` gives other rows its supports with solved
-codes."""
+"""Claim: `refit --keep-supports` keeps the supports of an encoder bit for bit, solves for their
+codes and moves all atoms, as NumPy and SciPy do.  Ranks, threads and interruptions change no byte.
+dictionary.h5 has the encoder, so that `encode --encoder` gives other rows the encoder's supports,
+with solved codes."""
 import os
 import shutil
 import tempfile

@@ -23,13 +23,13 @@ REPLACED = (
     (r'asm\("rcp.approx.*;', "y = (float)(1 / x);"),
     (r"extern __shared__", "extern"),
 )
-# A form gives the columns of keys and of values, whether there is a soft cap, rows and stages.  The
-# forms: one for which racecheck once printed a warning, and odd numbers of columns; with
-# CHECK_FULL=1 also one with a cap, and one with wide heads.
+# A form gives the columns of keys and of values, whether there is a soft cap, the number of rows
+# and the number of stages.  The forms: one for which racecheck once printed a warning, and odd
+# numbers of columns; with CHECK_FULL=1 also one with a cap, and one with wide heads.
 NAMES = ("HEAD_D", "HEAD_DV", "CAPPED", "FEW", "STAGES")
 FORMS = [(64, 64, 0, 2, 1), (17, 5, 0, 4, 4)] + FULL * [(128, 128, 1, 8, 2), (160, 200, 0, 1, 1)]
 DENSE = "dense"  # stands for dense_factor, which has no form
-TOOL_ALONE = "a race checker would not see"  # marks a barrier that memory does not need
+TOOL_ALONE = "a race checker would not see"  # marks a barrier without which nothing races
 
 
 def replaced(text):

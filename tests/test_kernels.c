@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: every kernel compiles for sm_90 in its last form, which is the largest.  Kernels marked
- * hot (kernels.h) compile in their first form and for sm_80 and sm_100, too, and spill no
- * registers.  A cache entry is kept, found, and made again if it is damaged.  CHECK_FULL=1: for
- * sm_90 every form that launchers use, and all kernels for sm_80 and sm_100.  FORMS=all: every form
- * for each architecture.  Needs no GPU. */
+ * hot (kernels.h) compile in their first form, too, and in their last hot form for sm_80 and
+ * sm_100, and spill no registers.  A cache entry is kept, found, and made again if it is damaged.
+ * CHECK_FULL=1: for sm_90 every form that launchers use, and all kernels for sm_80 and sm_100.
+ * FORMS=all: every form for each architecture.  Needs no GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,8 +142,8 @@ static void add_product(int architecture)
 }
 
 /* Forms of products and gradients of training differ by the layouts of operands and by whether all
- * tiles are whole; those of products also by the size of tiles.  The depths of a gradient are
- * contiguous only in a form without whole tiles. */
+ * tiles are whole; those of products also by the size of tiles.  A gradient whose operands are
+ * contiguous along the dimension of its sums has only a form without whole tiles. */
 static void add_triad(enum kernel_name name, int architecture)
 {
   int is_product = name == KERNEL_TRIAD_PRODUCT;
@@ -163,7 +163,8 @@ static void add_triad(enum kernel_name name, int architecture)
 }
 
 /* Kernels for the matrix unit have a form for each precision, for wgmma and for mma.sync.  With
- * wgmma there are also forms for stored operands in the layouts of products and gradients. */
+ * wgmma, bf16 and f16 also have forms for stored operands, in the layouts of products and
+ * gradients. */
 static void add_tensor(enum kernel_name name, int architecture)
 {
   for (int precision = TENSOR_BF16; precision <= TENSOR_TF32; precision++) {
@@ -177,8 +178,8 @@ static void add_tensor(enum kernel_name name, int architecture)
   }
 }
 
-/* Kernels of attention have a form for sizes of heads, type and soft cap, and, for few rows, for
- * their number.  More forms keep their sums for attribution, or leave them open.  Attribution has
+/* Forms of attention differ by sizes of heads, type and soft cap, for few rows also by the number
+ * of rows.  More forms keep their sums for attribution, or leave the sums open.  Attribution has
  * forms, too. */
 static void add_attention(enum kernel_name name, int architecture)
 {
@@ -206,8 +207,8 @@ static void add_attention(enum kernel_name name, int architecture)
   }
 }
 
-/* Kernels of gated delta nets have a form for sizes of heads, decays, one token or several, and the
- * number of columns of v. */
+/* Forms of gated delta nets differ by sizes of heads, by decays, by one token or several, and by
+ * the number of columns of v. */
 static void add_mixer(int architecture)
 {
   static const struct {
@@ -260,8 +261,8 @@ static int forms_wanted(int a, int hot)
   return a == 0 ? 1 + hot : hot;
 }
 
-/* Add the forms of a kernel for architecture a.  If fewer are wanted, these are the first ones,
- * except that the last of them is the last form, or the last hot form if there is one. */
+/* Add the forms of a kernel for architecture a.  If not all are wanted, add the first ones, but in
+ * place of the last of these add the last hot form, or, without hot forms, the last form. */
 static void add_forms(enum kernel_name name, int a)
 {
   int architecture = architectures[a];
@@ -429,7 +430,7 @@ int main(void)
   check_hooks();
   claim_end();
   check_error();
-  claim_begin("kernels come from a folder, if launchers and they agree");
+  claim_begin("kernels come from a folder if its headers are those of the launchers");
   check_folder();
   claim_end();
   return done_testing();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: the memory that a job forecasts by a dry run is what it then takes.  This is exact for
- * arenas and buffers of encode, solve and synth.  For the forms of a dictionary that a CPU keeps,
- * up to 4 KiB more may be taken.
+ * arenas and buffers of encode, solve and synth, on the rank that takes most.  For the forms of a
+ * dictionary that a CPU keeps, up to 4 KiB more may be taken.
  * RUN: np=1 3 */
 #include <malloc.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: handles of libsagitta give the codes of the references of src/model, for calls with more
- * and with fewer rows, in any rounding mode of the caller.  Wrong options or rows give a code and a
- * message, and the handle remains usable.
+ * Claim: handles of libsagitta give the codes of the references of src/model, for calls with many
+ * and with few rows in turn, in any rounding mode of the caller.  Wrong options or rows give a code
+ * and a message, and the handle remains usable.
  * RUN: np=1 */
 #include <fenv.h>
 #include <math.h>

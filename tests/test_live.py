@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta serve` replies with what `sagitta encode` writes for the same rows, bit for bit,
-to live and bulk requests, with every policy, whatever else is served.  Rows come from NumPy and
+to live and bulk requests, with every --policy, whatever else is served.  Rows come from NumPy and
 PyTorch, in f32, f16 and bf16.  A request may ask for the first entries of each row, or for watched
 atoms."""
 import os

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a port of `sagitta serve` is for clients whose keys it has.  A client with another key, or
 with none, is refused and told so.  Keys can be added and removed while it serves.  Keys that other
-users may read are refused, and no secret is in a log.  A port without keys is refused; if it is
-open to this machine only, there is a warning."""
+users may read are refused, and no secret is in a log.  A port without keys is refused.  With
+--no-keys, a port that is open to this machine only is served, with a warning."""
 import os
 import shutil
 import socket

@@ -95,7 +95,7 @@ def check_flood(served):
     def flood():
         raw, one = Raw(served.path), message(rows=32)
         while not ends.is_set():
-            for _ in range(200):  # more requests than its credit: most are refused
+            for _ in range(200):  # more requests than a client's credit: most are refused
                 raw.socket.send(one)
             sent.append(200)
             while raw.socket.poll(0):
@@ -116,7 +116,7 @@ def check_flood(served):
 
 
 def raw_socket(path, seconds=20):
-    """A connection, or None if too many wait to be accepted for this time."""
+    """A connection; None if too many others wait to be accepted during all these seconds."""
     s, end = socket.socket(socket.AF_UNIX), time.time() + seconds
     s.settimeout(5)
     while time.time() < end:

@@ -18,7 +18,7 @@ from tap import FULL, SOURCE, claim, done_testing, ok, sagitta
 live = need_zmq()
 REAL = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 STEPS = ["--step-rows", 512, "--live-rows", 64, "--quantum", 64]
-# The files take many small steps, so that they are at work when the server is ended.
+# Many small steps, so that files are still being encoded when the server is ended.
 SMALL = ["--step-rows", 64, "--live-rows", 64, "--policy", "off"]
 TINY = ["--step-rows", 4, "--live-rows", 4, "--policy", "off"]
 # Small steps while a client waits, with pieces that have several sum blocks.
@@ -158,7 +158,7 @@ def check_kill(folder, work):
     saved, kills = 0, 0
     while saved >= 0 and kills < 3:
         with Served(folder, *words) as served:
-            for _ in range(2):  # saves: the second run continues the first one
+            for _ in range(2):  # wait for two saves
                 rows, end = saved, time.time() + 20
                 while rows == saved and rows >= 0 and time.time() < end:
                     time.sleep(0.002)

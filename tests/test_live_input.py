@@ -83,7 +83,7 @@ def check_fuzz(served):
     rng = np.random.default_rng(5)
     raw, before, n = Raw(served.path), served.memory(), 1000000 if FULL else 20000
     replies = 0
-    for _ in range(n // 10):  # ten at a time, since more requests of a client may not wait
+    for _ in range(n // 10):  # ten at a time: more requests of one client may not wait
         for i in range(10):
             data = bytearray(rng.bytes(64 + int(rng.integers(0, 40))))
             if i % 2:  # most fields of these headers are right
@@ -132,9 +132,9 @@ def check_gone(served):
 
 
 def replies_of(raw, server, n):
-    """Headers of the replies to n messages.  There is no limit of time, which depends on the
-    machine.  It gives up when the server has said several times in a row that nothing waits, and no
-    reply came."""
+    """Headers of the replies to n messages.  There is no limit of time, because times depend on the
+    machine.  The function gives up when the server has said several times in a row that no request
+    waits, and no reply has come meanwhile."""
     headers, idle = [], 0
     while len(headers) < n and idle < 20:
         if raw.socket.poll(500):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: the ledger of `sagitta serve` says which rows each step took, so that `verify` can plan
-every step again.  It names any number that was changed.  `serve --replay` computes the recorded
-rows in the recorded steps, with the fingerprints of the replies."""
+every step again.  `verify` finds a number that was changed by its hash; if the hash was computed
+again, it finds it by the plan, to which only fingerprints do not belong.  `serve --replay` computes
+the recorded rows in the recorded steps, and finds a reply with another fingerprint."""
 import os
 import re
 import shutil
@@ -260,7 +261,7 @@ def check_limit(folder, words):
     if os.environ.get("SANITIZED"):
         skip("sanitizers keep what is freed")
         return
-    bulk, most = 65536, 40  # a request has 5 MiB of rows; 100 of them
+    bulk, most = 65536, 40  # 20 requests have 5 MiB of rows each; the ledger has `most` MiB
     words = [*words, "--policy", "off", "--bulk-rows", bulk]
     with Served(folder, *words) as served:
         without = grown(served, bulk)

@@ -250,7 +250,7 @@ def check_overflow(case):
     with Served(case.folder, *case.words, *STEPS) as served, live.connect(served.path) as server:
         at = np.arange(first, first + 4)
         x, g, beta = (np.array(part) for part in case.part(at))
-        x[2, -32:] = 3e38  # v of the token
+        x[2, -32:] = 3e38  # the v of token 2
         bad, good = server.stream(), server.stream()
         futures = [bad.submit(x, g, beta), bad.submit(*case.part(at)),
                    good.submit(*case.part(at), scores=True)]
@@ -339,7 +339,7 @@ def check_memory(case):
     with h5py.File(case.capture) as f:
         channels, width, heads = *f["conv"].shape, f["beta"].shape[1]
     columns = f"{case.rows.shape[1] // heads}, {channels}"
-    state = 4 * (case.rows.shape[1] * 8 + channels * (width - 1))  # 8 key columns
+    state = 4 * (case.rows.shape[1] * 8 + channels * (width - 1))  # 8: key columns of a head
     ok(needed == streams + steps and 65536 * state < streams < 65536 * (state + 512),
        f"{streams} bytes of streams, {state} a state of {columns}")
     room = limit + needed - present

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a server that is asked to end answers the requests that it has begun, and refuses the
-others.  After a kill the next server takes its socket.  A socket belongs to one server and one
-user.  Wrong options are named."""
+"""Claim: a server that is asked to end answers the requests that it has begun, within
+--drain-seconds, and refuses the others.  After a kill the next server takes its socket.  A socket
+belongs to one server and one user.  Wrong options are named."""
 import os
 import signal
 import subprocess

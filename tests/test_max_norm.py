@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: fit and train with --max-norm give the bytes that they give if NumPy leaves out the rows,
-on any number of ranks and resumed.  They print the number of these rows.  They refuse to resume
-with another multiple, and rows of which none is left."""
+on any number of ranks and resumed.  They print how many rows are left out.  They refuse to resume
+with another multiple, and refuse data of which no row is left."""
 import json
 import os
 import re

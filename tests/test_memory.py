@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a file of rows four times as large as a rank's memory is encoded within that memory.  A
 fit whose rows do not fit into memory takes parts whose size follows from its shape.  It gives the
-bytes of the same --minibatch, on any number of ranks and in any memory.  A fit that does not fit is
-refused, and the message names parts that do."""
+bytes of a fit with --minibatch of this size, on any number of ranks and in any memory.  A fit with
+too little memory is refused, and the message names parts that fit, if there are any."""
 import json
 import os
 import re

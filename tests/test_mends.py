@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: common mistakes with import, export, evaluate, encode, inspect, compare, top, the page of
 a run and the Python package are refused, and the message says how to repair them: a wrong folder, a
-missing key, a transposed matrix, another P, or norms that are not 1.  Lines of Python in a message
-do what it says."""
+missing key, a transposed matrix, another number of columns, or norms that are not 1.  Lines of
+Python in a message do what it says."""
 import os
 import re
 import shutil
@@ -191,7 +191,7 @@ def check_transposed(p):
     p.evaluate(["CSC matrix", "tocsr()"], codes=p.at("csc.h5"))
 
 
-@claim("another P, other rows, other atoms: the message says which to give")
+@claim("if P, the rows or the atoms do not fit, the message says which to give")
 def check_shapes(p):
     wide = p.array("wide.npy", np.ones((N, P + 1), "f4"))
     said = ["has 9 columns, the atoms of", "give activations of the place"]

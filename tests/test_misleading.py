@@ -116,7 +116,7 @@ def check_transposed(f):
 
 def unwritten_cases(f):
     """name: (layout and fill value of a dataset of rows, ranges that are written, words of the
-    warning)."""
+    warning).  A 0 among the ranges: zeros are written to rows 300 to 899."""
     half = P // 2
     return {"end": ({"chunks": (64, P)}, [np.s_[:700]], "1296 of the 2000 rows", "704 to 1999"),
             "hole": ({"chunks": (50, P)}, [np.s_[:300], np.s_[450:]], "150 of", "300 to 449"),
@@ -162,7 +162,7 @@ def check_unwritten(f):
     ok(told(warnings, "unwritten-hole.h5", "150 of"), f"a source of a virtual one: {warnings}")
 
 
-@claim("so are entries of other inputs: means, codes, captures; blocks of a pool may be empty")
+@claim("unwritten entries of means, codes and captures are counted; blocks of a pool may be empty")
 def check_unwritten_inputs(f):
     def partly(file, name, values, rows, count):
         d = file.create_dataset(name, values.shape, values.dtype,
@@ -251,8 +251,8 @@ def check_equal(f):
 
 
 def massive_of(f, share, times, name="massive", n=N):
-    """Give a share of the rows a norm that is `times` as large.  Returns NumPy's figures of these
-    rows."""
+    """Write n rows, with a vector added to a share of them that is `times` as long as the rows'
+    median norm.  Returns (path, rows in float64, numbers of the changed rows)."""
     rows = np.resize(f.rows, (n, P))
     at = f.random.choice(n, max(1, round(share * n)), replace=False)
     direction = f.random.standard_normal(P)
@@ -284,7 +284,7 @@ def check_massive(f):
            if is_told else found is None, f"{share} of {times} times: {found} {want}")
 
 
-@claim("every command reports them, also for held-out rows, on any number of ranks and in parts")
+@claim("commands report massive rows, also held-out ones, on any number of ranks and in parts")
 def check_massive_commands(f):
     path, _, at = massive_of(f, 0.02, 100)
     codes = f.at("out/supports.h5")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta harvest` gives the rows and states of a gated delta net, close to those of
-float64.  The bytes are the same for any number of ranks, block, thread and variant, and for any
-division of time.  Slots are read as they were before the call.  Errors of a capture are named
-before any work."""
+float64.  The bytes do not depend on ranks, blocks, threads and variants, nor on where sequences are
+cut in time, within a call or between calls.  Slots are read as they were before the call.  Errors
+of a capture are named before any work."""
 import shutil
 import tempfile
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a result that a program with other bits began is not continued or merged. --resume and
+"""Claim: a result that a program with other bits began is not continued or merged.  --resume and
 merge refuse it, say which program wrote it and what to do, and leave all files as they are."""
 import hashlib
 import os
@@ -59,7 +59,7 @@ class Place:
         ok(contents(folder) == before, f"{words}: its files stay")
 
 
-@claim("--resume of every command that has it")
+@claim("--resume, of every command that has it, refuses a result with other numerics")
 def check_resume(p):
     jobs = {
         ("encode", *p.words, "--top-s", 3): ["supports.h5"],
@@ -88,7 +88,7 @@ def check_resume(p):
         p.need(*words, "--output", made, "--resume")
 
 
-@claim("the part of the encoding at the end of a fit")
+@claim("--resume of fit refuses such a part of the encoding at its end")
 def check_fit_part(p):
     made, rows = p.at("fitted"), p.at("large")
     p.need("synth", "--n-rows", 3 * 4096, "--columns", 8, "--atoms", 12, "--output", rows)
@@ -103,7 +103,7 @@ def check_fit_part(p):
                "--resume"], f"{made}/supports.h5", made, "or begin again")
 
 
-@claim("and merge")
+@claim("merge refuses such a part")
 def check_merge(p):
     part = p.at("part.h5")
     p.need("encode", *p.words, "--top-s", 3, "--row-range", "0:", "--output", part)

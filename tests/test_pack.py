@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: `sagitta pack` stores equal prefixes once. harvest gives the same rows from the pool as
+"""Claim: `sagitta pack` stores equal prefixes once.  harvest gives the same rows from the pool as
 from the captures.  Prefixes with equal tokens but different keys and values are not shared."""
 import os
 import tempfile

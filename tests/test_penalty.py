@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: with a penalty rho the codes minimise 1/2 |x - sum c_j d_j|^2 + 1/2 rho |c|^2, as NumPy
 and SciPy find, also for nearly equal atoms, more atoms than columns, frames and rounds.  Equal
-atoms share a code; with no penalty, or one below 2^-30, the first of them has the whole code.  The
-terminal pass counts the codes that are kept."""
+atoms share a code.  With no penalty, or one below 2^-30, the first of them has the whole code, and
+the terminal pass does not count the others."""
 import tempfile
 
 import h5py
@@ -60,7 +60,7 @@ def least(x, vectors, rho, nonnegative):
 
 
 def encode(folder, atoms, *words):
-    """(supports, codes) of rows that are sums of atoms."""
+    """Encode rows that are sums of atoms.  Returns (rows, supports, codes)."""
     k, d, _ = atoms.shape
     x = (RANDOM.uniform(0.5, 2, (N, k * d)) @ atoms.reshape(-1, P)
          + 0.1 * RANDOM.standard_normal((N, P))).astype("f4")

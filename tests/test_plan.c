@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: a step of the server takes the rows of (L.1) to (L.5): in a table of cases, in random
- * cases as a plan does that deals rows one by one, and within the bounds of (L.5). */
+ * Claim: a step of the server takes the rows of (L.1) to (L.5) of doc/live.md: in a table of cases,
+ * in random cases as a plan does that deals rows one by one, and within the bounds of (L.5). */
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
@@ -138,8 +138,9 @@ static gidx limits_of(const struct trial *t, gidx live, gidx *cap)
   return aim - live < k->quantum ? k->quantum : aim - live;
 }
 
-/* The job of the next row: the first, in order, that has rows left and is below the cap.  If all
- * jobs with rows left are at the cap, the first of these.  -1: no job has rows left. */
+/* The job of the next row: the first that has rows left and is below the cap.  Bulk requests come
+ * first; in every file_period-th step files do.  If all jobs with rows left are at the cap, the
+ * first of these.  -1: no job has rows left. */
 static gidx next_job(const struct trial *t, const gidx *rows, gidx cap)
 {
   int files = t->q.step % t->knobs.file_period == 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: scripts/plot draws the results in the folder of a run, one PNG for each, with its curve.
-It prints what is missing.  plot_time and plot_live draw their inputs."""
+"""Claim: scripts/plot draws the results in the folder of a run, one PNG for each, which shows its
+data.  It prints what is missing.  plot_time and plot_live draw their inputs."""
 import json
 import os
 import subprocess

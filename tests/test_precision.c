@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: numbers are rounded to the operands of matrix units as each format defines; known values
- * show it.  A CPU, which has no such unit, reports this. */
+ * Claim: numbers are rounded to the formats of a matrix unit's operands as each format defines;
+ * known values show it.  A CPU reports that it has no matrix unit. */
 #include <math.h>
 
 #include "base/num.h"

@@ -109,7 +109,7 @@ int main(void)
   pids_check();
   version_2_check();
   version_1_check();
-  ok(memory_per_process(2) <= proc_memory(""), /* it is half; other programs use memory, too */
+  ok(memory_per_process(2) <= proc_memory(""), /* half, if other programs take no memory */
      "each of two processes gets no more than their group has left");
   snprintf(command, sizeof command, "rm -r %s", root);
   return system(command) ? 1 : done_testing();

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: tensors of PyTorch on a GPU are encoded on it, with the bits of the CPU, in the order of
 their stream, and no row is copied to the host.  Without a GPU, the test uses memory of the host
-instead, and tries everything except the GPU."""
+instead, and checks what needs no GPU."""
 import contextlib
 import json
 import os
@@ -79,7 +79,7 @@ def check_bits(rows, atoms, mean):
     ok((x.detach().cpu().numpy() == rows).all(), "the rows stay")
 
 
-@claim("so do those of more atoms, most of which the certified filter rules out")
+@claim("supports of more atoms, most of which the filter rules out, have the bits of the CPU")
 def check_large():
     random = np.random.default_rng(6)
     atoms = random.standard_normal((8192 if IS_REAL else 512, 128))

@@ -97,14 +97,15 @@ def check_tokens(at, run, tokens, windows):
 
 
 class Asked:
-    """Like tokenizers of transformers."""
+    """Like tokenizers of transformers, which return None for a number without a token."""
 
     def convert_ids_to_tokens(self, numbers):
         return [["river", "##s"][i] if i < 2 else None for i in numbers]
 
 
 class Pieces(list):
-    """Like slow tokenizers of SentencePiece, which raise."""
+    """Like slow tokenizers of SentencePiece, which raise IndexError for a number without a
+    token."""
 
     def convert_ids_to_tokens(self, numbers):
         return [self[i] for i in numbers]
@@ -229,7 +230,7 @@ def check_facts(at, run, tokens):
 
 
 def check_memory(run, tokens, unembedding):
-    """A large matrix must not be copied."""
+    """A large matrix must not be converted as a whole."""
     large = np.tile(unembedding.astype("f2"), (8_000_000 // unembedding.size + 1, 1))
     F = sagitta.Features(run, tokens, unembedding=large)
     tracemalloc.start()

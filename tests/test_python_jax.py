@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: arrays of JAX are taken as rows, atoms and codes like those of NumPy, and results are
-arrays of JAX on their device, with the same bits.  What JAX traces is refused; in a callback of JAX
-it works."""
+arrays of JAX on their device, with the same bits.  A call that JAX traces is refused; in a callback
+of JAX it works."""
 import os
 import tempfile
 import warnings

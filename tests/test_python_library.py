@@ -45,7 +45,7 @@ def same(codes, path, what):
 
 
 def joined(coder, x, step, **how):
-    """The codes of x as one matrix, from calls with some rows each."""
+    """The codes of x as one matrix, from calls with `step` rows each."""
     parts = [coder.encode(x[i:i + step], **how) for i in range(0, len(x), step)]
     starts = np.cumsum([0, *(len(part.data) for part in parts)])
     return sagitta.CSR(*(np.concatenate([getattr(part, name) for part in parts])

@@ -61,8 +61,8 @@ for model in pickle.load(open("model.pickle", "rb")), joblib.load("model.joblib"
 
 
 def check_copies(model, x, codes):
-    """Copies by pickle and joblib in another process, after the folder of the fit was removed; and
-    by clone."""
+    """Copies by pickle and joblib give the model's codes and score in another process, after the
+    folder of the fit was removed.  So does a clone that is fitted."""
     score = model.score(x)
     with tempfile.TemporaryDirectory() as at:
         np.save(f"{at}/x.npy", x)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: importing the package, and encoding in the process, take no longer than a limit.  Times
-are seconds of a processor, and the least of several tries, because other jobs share the machine."""
+"""Claim: importing the package, and encoding in the process, take no longer than a limit.  Each
+time is the least of several tries, and most are seconds of a processor, because other jobs share
+the machine."""
 import os
 import resource
 import subprocess

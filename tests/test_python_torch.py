@@ -37,9 +37,9 @@ def has_product(dtype):
 
 
 def tie_bound(residual, a, b):
-    """The largest exact difference of the scores of two atoms that two programs may order
-    differently. Each program errs by at most P 2^-24 sum |r_c d_c| in each of the two scores, for
-    any order of its sums (Higham 2002, chapter 3)."""
+    """Two programs may order atoms a and b differently if their exact scores differ by at most the
+    returned value.  Each program errs by at most P 2^-24 sum |r_c d_c| in each of the two scores,
+    for any order of its sums (Higham 2002, chapter 3)."""
     sizes = np.abs(residual) @ np.abs(a) + np.abs(residual) @ np.abs(b)
     return 2 * len(residual) * 2.0 ** -24 * sizes
 

@@ -2,8 +2,8 @@
 """Claim: the wheel of scripts/wheel, and that of the source distribution, are the same at each
 build.  The wheel installs in an environment without the program, uses its own libgomp, and passes
 its selftest there, which fails if a bit is wrong.  Its program needs no MPI and no HDF5; its
-program for several ranks needs the wheel of Open MPI.  Their jobs have the bytes of the same
-commands in a shell."""
+program for several ranks needs Open MPI, as a wheel or the system's.  Their jobs have the bytes of
+the same commands in a shell."""
 import json
 import os
 import shutil
@@ -58,8 +58,8 @@ def check_build(at):
 
 @claim("auditwheel gives the wheel the same tag, without the program that needs Open MPI")
 def check_tag(at, wheel):
-    """auditwheel gives the wheel without sagitta-mpi the same tag.  For the wheel with this program
-    it says only linux."""
+    """auditwheel gives the wheel without sagitta-mpi the tag that the wheel's name has.  The wheel
+    with sagitta-mpi only gets the tag linux."""
     name, several = f"{at}/{os.path.basename(wheel)}", "sagitta/sagitta-mpi"
     with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(name, "w") as rest:
         for one in whole.namelist():

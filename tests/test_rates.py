@@ -174,7 +174,8 @@ def fit_check(place):
 
 
 def sweep_seconds(n, p, k, s, q, ranks):
-    """Of src/refit/times.c, for atoms of one vector: of a sweep's steps, and of residuals alone."""
+    """(seconds of a sweep's steps, seconds of its residuals alone) by the formula of
+    src/refit/times.c, for atoms of one vector."""
     entries, blocks = n * s, math.ceil(n / 4096)
     sums = q * k * blocks * -math.expm1(-entries / k / blocks)
     work = entries * ((7 + 3 * q + 1) * p + 900) + p * (15 * sums + k * (200 + 12 * q * q))

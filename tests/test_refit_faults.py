@@ -116,8 +116,8 @@ def check_beside(data):
             good = good and all(same(os.path.join(out, f), os.path.join(straight, f))
                                 for f in FILES)
             wrong += [] if good else [(n, code, left, again.returncode, text[-200:])]
-        # If a sweep ends before the files of an earlier sweep are written, files may not be written
-        # for it.  So the number of calls varies.
+        # A sweep that ends before the files of an earlier sweep are written may get no files.  So
+        # the number of calls varies.
         ok(not wrong and calls > 3, f"of {calls} {kind} calls some fail: {wrong}")
 
 
@@ -136,7 +136,8 @@ def check_assemble_faults(data):
             n = begin + 1 + i * (calls - 1) // max(1, (trials + 1) // 2 - 1)
             code, text = faulty(f"{kind}:{n}" + "+" * (kind == "read"), *words)
             clean = code in codes and not temporaries(folder, "out.h5")
-            if os.path.exists(out):  # the last sync failed, or the end of the log
+            # A late call failed: the last sync, or one for the log or run.json.
+            if os.path.exists(out):
                 clean = (code == 0 and spared(kind, text) or kind == "fsync") and same(out, good)
                 os.unlink(out)
             wrong += [] if clean else [(n, code, text[-200:])]
@@ -238,7 +239,8 @@ def main():
             check_assemble_faults(small)
             check_asked(small)
             check_rank(Data(folder, "two", 4096 + 300, 24, 8, 3))
-        # If ranks share cores, each class waits for all of them.  So sanitizers get few classes.
+        # If ranks share cores, each class of atoms takes long, because it waits for every rank.  So
+        # sanitizers get few classes.
         sizes = (128, 16, 3) if os.environ.get("SANITIZED") else (512, 32, 8)
         large = Data(folder, "large", 3 * 4096, *sizes)
         check_stops(large, "refit", lambda out: wait_for(f"{out}/dictionary.h5"),

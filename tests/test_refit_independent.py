@@ -59,8 +59,9 @@ def colors_of(A):
 
 
 def directions(U, r, t):
-    """The directions E of one atom (N.16 of doc/numerics.md).  The candidates are G = r' t,
-    then M e = r' (r e) for each kept direction e.  They are made orthonormal by projections."""
+    """The directions E of one atom (N.16 of doc/numerics.md), from the residuals r of its rows and
+    its codes t.  The candidates are G = r' t, then M e = r' (r e) for each kept direction e.  They
+    are made orthonormal by projections."""
     kept, candidates = [], [r.T @ t]
     while candidates and len(kept) < Q:
         v = candidates.pop(0)

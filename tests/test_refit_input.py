@@ -244,8 +244,8 @@ def check_memory(f):
 
 def check_colouring(f):
     """A problem that fits in memory, but can be neither read nor coloured: many rows of one column
-    with one atom each.  Colouring needs less memory than reading, unless there are far more atoms
-    than a row has."""
+    with one atom each.  Colouring needs less memory than reading, unless the dictionary has far
+    more atoms than a row."""
     n = 1 << 24
     words, limit = holes(f, n, 1), 2 << 30
     plan = limited(limit, "refit", *words, "--threads", 1, "--dry-run").stdout

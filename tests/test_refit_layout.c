@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: the memory that a refit forecasts before it begins is what its arenas then hold.  This is
- * exact for reading and colouring, and an upper bound for batches, whose rows are not known before.
+ * exact for reading, on the rank that takes most.  The forecast is an upper bound for colouring,
+ * whose number of classes is not known before, and for batches, whose rows are not known before.
  * RUN: np=1 3 */
 #include <stdio.h>
 

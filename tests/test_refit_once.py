@@ -92,7 +92,7 @@ def check_forecast(data):
     shared = data.bytes["refit"]
     ok(once["shared_bytes"] == shared and each["shared_bytes"] == 0, f"{once} {each}")
     spared = each["rank_bytes"]["most"] - once["rank_bytes"]["most"]
-    part = shared - (shared + 2) // 3  # two thirds, plus the links of two arrays
+    part = shared - (shared + 2) // 3  # two thirds; the links of two arrays come on top
     ok(part <= spared <= part + 256, f"each of 3 ranks is spared {spared} bytes of {shared}")
     text = need(sagitta(*words, "--share", "yes", ranks=3)).stdout
     ok(re.search(rf"^shared +{1e-6 * shared:.1f} MB once per node", text, re.M), text)

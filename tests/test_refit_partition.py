@@ -42,7 +42,8 @@ def same(text, a, b):
 
 
 class Case:
-    """A fit.  run() does it with one cut, and returns the fingerprint."""
+    """Rows, a dictionary and supports.  run() runs a command on them with one cut.  Returns its
+    output, the process, and the fingerprint."""
 
     def __init__(self, folder, name, rows, dictionary, *options):
         self.folder, self.name, self.options = folder, name, options

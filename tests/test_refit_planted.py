@@ -2,10 +2,10 @@
 """Claim: refit finds planted atoms.  With supports that are routed once, two sweeps find them from
 a cosine of 0.9 and of 0.8; with --reroute, five sweeps find them from 0.7.  Frames of two vectors
 from 0.8 are found in two sweeps: 128 of them with supports that are routed once, 256 with
---reroute.  Frames that are moved at random, 256 of them, are found in two sweeps with supports that
-are routed once, if routing has four rounds, or if codes have any direction and sizes of 0.3 to 1.5;
-otherwise only a part is found.  On real rows explained variance never falls by more than 1e-9, and
-is within 0.005 of the figures of a prototype in NumPy."""
+--reroute.  With supports that are routed once, 256 frames that are moved at random are found in two
+sweeps if routing has four rounds, or if codes have any direction and sizes of 0.3 to 1.5.  With one
+round and other codes a part of them is found.  On real rows explained variance never falls by more
+than 1e-9, and is within 0.005 of the figures of a prototype in NumPy."""
 import os
 import sys
 import tempfile

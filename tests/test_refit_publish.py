@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: if a GPU takes the steps of refit, no sweep waits while a state is published.  Sweeps that
-end meanwhile are not published, except the last one, the one after which the job is asked to stop,
-and one for which --save-seconds have passed.  Whatever then ends the run, its files are those of
-one sweep, with a line for each sweep, and --resume gives the bytes of a run that was never
-stopped."""
+"""Claim: if a GPU takes the steps of refit, sweeps are computed while a state is published.  Sweeps
+that end meanwhile are not published, except the last one, the one after which the job is asked to
+stop, and one for which --save-seconds have passed, which waits.  Whatever then ends the run, its
+files are those of one sweep, with a line for each sweep, and --resume gives the bytes of a run that
+was never stopped."""
 import os
 import re
 import shutil
@@ -42,8 +42,8 @@ class Place:
                 "--sweeps", sweeps, "--output", self.at(out), *words]
 
     def held_up(self, out, sweeps, part, *words):
-        """A refit that waits while it publishes a dictionary: the first one, or with part 1.5 the
-        second one."""
+        """A refit that waits while it publishes a dictionary.  part: 1.5 for the second dictionary,
+        less than 1 for the first one."""
         calls = faulty("gate:1000000000", *self.words(out, 1), count=True, gpu=True,
                        of="dictionary.h5.*.tmp")
         shutil.rmtree(self.at(out))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: if the ranks of a node share frames, a sweep has the same bits as with frames of each
- * rank, whichever rank is late.  No rank writes a frame that another still reads, and no rank reads
+ * Claim: if the ranks of a node share frames, a sweep has the same bits as if each rank has its
+ * own, whichever rank is late.  No rank writes a frame that another still reads, and no rank reads
  * a frame that another has not yet written.
  * RUN: np=2 3 */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: scripts/report makes one page that needs no other file, with the figures of the files.  In
+"""Claim: scripts/report makes one page, which needs no other file, with the figures of a run.  In
 a browser it sorts, searches and opens atoms.  Files that do not belong together are refused."""
 import json
 import os
@@ -127,7 +127,7 @@ def check_page(p):
 
 
 def found_on(page):
-    """The figures of the section, by their names."""
+    """The figures of the section "What is found", by their names."""
     part = page.split("<h2>What is found</h2>")[1].split("</section>")[0]
     return {name: value for value, name in re.findall("<b>(.*?)</b><span>(.*?)</span>", part)}
 

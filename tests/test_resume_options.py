@@ -170,7 +170,8 @@ def job_try(job, folder, refused):
 
 
 def older_try(job, folder, missing, said):
-    """A file without an identity is refused, and one of a program before numerics had numbers."""
+    """A job is not resumed from a file without these attributes of /run, as older programs left
+    it."""
     place = f"{folder}/{job.name}"
     out = f"{place}/older"
     shutil.rmtree(out, ignore_errors=True)

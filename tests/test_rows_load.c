@@ -322,8 +322,8 @@ static void nans_check(gidx at)
   free(values);
 }
 
-/* More chunks than HDF5 keeps addresses of in memory.  A text that is written before them must be
- * read back right, too. */
+/* So many chunks that HDF5 does not keep the addresses of all in memory.  A text that is written
+ * before them must be read back right, too. */
 static void chunks_check(gidx entries)
 {
   enum { CHUNKS = 1 << 16, PART = 1 << 10 };

@@ -49,7 +49,8 @@ class Place:
 
 
 def hashes_of(path):
-    """The hashes of the inputs of a result, from its file.  mark is a hash of options."""
+    """The hashes of the inputs of a result, from its file.  `mark`, a hash of options, is left
+    out."""
     with h5py.File(path) as f:
         found = dict(f["inputs"].attrs) if "inputs" in f else {}
     found.pop("mark", None)
@@ -75,7 +76,7 @@ def deck_text(value):
 
 
 def phases_of(log):
-    """Name, calls and seconds of the table in the log."""
+    """The fields of each line of the log's table of phases: name, calls, then times."""
     lines = log[log.find("phase       calls"):].splitlines()[1:]
     found = [re.match(r"\[ *[\d.]+\] (\w+) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)", l) for l in lines]
     return [m.groups() for m in found[:next((i for i, m in enumerate(found) if not m), None)]]

@@ -88,7 +88,7 @@ static void check_bound(void)
   claim_end();
 }
 
-/* Rows and atoms for which errors use most of the bound: first, the errors of the row have the
+/* Rows and atoms for which errors use much of the bound: first, the errors of the row have the
  * direction of the atom; second, products underflow. */
 static void check_worst(void)
 {
@@ -124,7 +124,8 @@ static void check_gates(void)
   ok(max > 0.1 && max <= 1, "gates of integers use %.2f of the bound", max);
 }
 
-/* The integers of a variant are those of the reference, and its norms differ by 1e-12 at most. */
+/* The integers of a variant are those of the reference, and its norms differ by a relative 1e-12 at
+ * most. */
 static void check_quantize(const struct screen_loops *loops)
 {
   static const idx ps[] = {1, 7, 8, 9, 63, 64, 200};

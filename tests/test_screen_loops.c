@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the filter's sizes, and the hits that pass its thresholds, are those of plain loops over
- * the integers, for the loops of every instruction set that is present. */
+ * Claim: the sizes that the filter computes from integers, and the pairs of a row and a frame whose
+ * sizes pass its thresholds (hits), are those of plain loops, for the loops of every instruction
+ * set that is present. */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +10,8 @@
 #include "device/cpu/isa.h"
 #include "device_how.h"
 
-/* The sides of the largest group and panel; the length of the longest padded operand; vectors of a
- * frame. */
+/* Rows of the largest group, and frames of the largest panel; the length of the longest padded
+ * operand; vectors of a frame. */
 enum { SIDE = 32, LONG = 4 * 112, FRAME = 3 };
 enum fill { ANY, LARGEST, ALIKE, OPPOSITE, FILLS };
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: seed draws the rows that its definition says, bit for bit, on any number of ranks.  The
-mean is that of the exact order.  If more atoms are wanted than rows can give, it is refused with
-the counts."""
+"""Claim: seed draws the rows, and finds the mean, that its definition says, bit for bit, on any
+number of ranks.  If more atoms are wanted than rows can give, it is refused with the counts."""
 import os
 import re
 import tempfile

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: fit --seeds finds how close each atom is to its pair in the fits of other seeds, as SciPy
-pairs them.  The bytes are the same on any number of ranks, and if resumed after any seed. inspect,
+pairs them.  The bytes are the same on any number of ranks, and if resumed after any seed.  inspect,
 export, detect and verify know the result, and options that contradict each other are refused."""
 import json
 import os

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: texts that are hashed abreast get the leaf hashes of libcrypto, for any length, number and
- * addresses of texts, whether the processor has instructions for it or not. */
+ * addresses of texts.  The test takes the loops for this processor, which may have instructions for
+ * SHA-256 or not. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: fetched atoms are the requested ones, whatever the table keeps.  Atoms in the table do not
- * travel again, and the table keeps no more than its limit.  Owners have their tiles on the device,
- * or only on the host.  This is tested on the CPU and, if there are any, on GPUs, which ranks share
- * or not.
+ * travel again, and the table keeps no more than its limit.  A rank that owns atoms has its tiles
+ * on the device, or only on the host.  This is tested on the CPU and, if there are any, on GPUs,
+ * which ranks share or not.
  * RUN: np=1 2 3 4 */
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: rows in many files, of any formats and sizes, give the bits of the same rows in one file,
 on any number of ranks, and each file counts as an input.  If there are many shards, each is opened
-by one rank first, which tells the others its shape.  A rank opens the shards that it reads later,
-and has a limited number of them open at a time."""
+by one rank first, which tells the others its shape.  Later a rank opens only the shards that it
+reads, and has a limited number of them open at a time."""
 import collections
 import ctypes
 import os

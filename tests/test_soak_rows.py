@@ -62,7 +62,7 @@ with tempfile.TemporaryDirectory() as folder:
             found = wrongs(DATA, defect, plant)
             ok(found, f"{plant}: nothing was found")
             ok(not (found := wrongs(DATA, defect, "")), f"none planted: {found}")
-    with claim("so are a file that is left, an input that changes, and a wrong refusal"):
+    with claim("a file that is left, an input that changes and a wrong refusal are found"):
         for plant in "litters", "changes", "refuses":
             ok(wrongs(DATA, "float64", plant), plant)
 done_testing()

@@ -139,7 +139,7 @@ def units(s):
 
 
 def escalated(s):
-    """(status, retries, ridges, steps) by (N.14) and (N.15), in plain arithmetic."""
+    """(retries, ridges, steps) by (N.14) and (N.15), in plain arithmetic."""
     unit, ridges = units(s), None
     for retries in range(23):
         now = s.ridged(*(ridges or (0, 0)))

@@ -15,9 +15,9 @@ enum { P = 83, ROWS = 3 * ROW_BLOCK + 777, MAX_RANKS = 12 };
 
 static struct arena arena;
 static float *x;
-static real shift[P], *want;        /* [P][2] sums and sums of squares, then errors and cosines */
-static struct row_quality *quality; /* [ROWS] */
-static real ended[2 * P * 8], *all; /* chains of a rank; chains of all ranks */
+static real shift[P], *want;           /* want: [2][P] sums and sums of squares, error, cosine */
+static struct row_quality *quality;    /* [ROWS] */
+static real ended[2 * P * 8], *all;    /* chains of a rank; chains of all ranks */
 static struct statistics s[MAX_RANKS]; /* s[0]: of rank 0 of the first group, which joins sums */
 
 /* A turn: each rank of a group adds up its own columns of the group's rows, and rank 0 of the first

@@ -19,7 +19,7 @@ from jobs import (FAULTS, faulty, heeds, job_end, job_ranks, job_ranks_alive, jo
 from tap import SAGITTA, claim, done_testing, fails, need, ok, sagitta, same, skip
 
 N, P = 4 * 4096, 16
-READS = range(9, 24)  # calls for a file of rows; the first of them is for the mean
+READS = range(9, 24)  # calls for a file of rows; one of them is for the mean
 
 
 class Jobs:

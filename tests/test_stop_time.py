@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a job that stops says within how many seconds, and ends by then, also if files are written
-and read at 20 MB/s (tests/slow.c).  The jobs are encode that grows one file, joins one or makes a
+and read at 20 MB/s (tests/slow.c).  The jobs are encode into a growing file, a joined file or a
 part; route, solve, assemble, and both kinds of refit; fit of all rows, of parts, atom by atom and
-by features; train; and the pass for the mean.
+by features; train; and the pass for the mean.  Without CHECK_FULL=1, STOPS and ONLY three of them
+run.
 
-TIMES is the number of stops of each job.  STOPS instead is the number of stops of all jobs, in
-turn:
+TIMES is the number of stops of each job.  If STOPS is given instead, it is the number of stops of
+all jobs together, which are stopped in turn:
   STOPS=50 SEED=1 make check TESTS=tests/test_stop_time.py"""
 import os
 import random

@@ -94,7 +94,7 @@ def cases_make(folder):
 
 
 def inside(out):
-    """The number of sweeps, and the atoms that are done in the unfinished sweep."""
+    """The number of finished sweeps, and of atoms that are done in the unfinished one."""
     with h5py.File(f"{out}/sweep.h5") as f:
         return f.attrs["sweeps"], f["sweep"].attrs["atoms_done"]
 

@@ -24,7 +24,8 @@ BATCH = {"assemble": (), "solve": ("--batch", 40)}
 
 
 def systems_done(path):
-    """The number of systems in a part; None if the file is complete."""
+    """The number of systems in a part; None if the file is complete, -1 if its arrays have another
+    length."""
     with h5py.File(path) as f:
         if not f.attrs["kind"].endswith("_part"):
             return None

@@ -182,7 +182,7 @@ def indefinite_check(inputs, folder, q):
 
 @claim("the memory that --dry-run forecasts is enough, and not much more")
 def memory_check(inputs, folder):
-    """The memory that --dry-run says is enough, and not much more than the pass takes."""
+    """The memory that --dry-run says is enough, and at most four times what the pass takes."""
     words = [*inputs, "--threads", "1", "--workspace", "16"]
     with h5py.File(inputs[1]) as rows, h5py.File(inputs[5]) as supports:
         n, p = rows["rows"].shape

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: while rank 0 works alone, other ranks use no core.  If a rank is stopped then, the job
-ends with 76 within the deadline; if it is killed, the job ends too.  A read, write, sync or rename
-that fails ends the job with 73 or 74, one that hangs with 74, and missing memory with 71.  Each
-time there is one message, and published files are whole.  Without LAPACK only the spectrum is
-missing.  If a routine of LAPACK fails, only the results that need it are missing."""
+"""Claim: while rank 0 works alone, other ranks take almost no processor time.  If a rank is stopped
+then, the job ends with 76 within the deadline; if it is killed, the job ends too.  A read, write,
+sync or rename that fails ends the job with 73 or 74, one that hangs with 74, and missing memory
+with 71.  Each time there is one message, and published files are whole.  Without LAPACK only the
+spectrum is missing.  If a routine of LAPACK fails, only the results that need it are missing."""
 import ctypes
 import os
 import re

@@ -57,7 +57,7 @@ def measured(at, rows, labels, s, words, most):
     return pairs["pw_mcc"], one["metrics"]["explained_variance"], one["label"]["f1"]
 
 
-@claim("data with three atoms per row: three of 12, 6, 3 and 1 is chosen, on any ranks, and if "
+@claim("if rows have three atoms each, 3 is chosen from 12, 6, 3 and 1, also on more ranks and if "
        "resumed")
 def check_planted(at):
     need(sagitta("synth", "--n-rows", 4000, "--atoms", 32, "--columns", 64, "--top-s", 3, "--noise",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: training over ranks and threads has the bits of the plain loops with dense matrices, even
  * with dead atoms and batches of several chunks.  Every epoch has every row once.  Rows come in
- * windows, which are read ahead; one rank reads no window that it does not need.  The quality of
- * held-out rows has the bits of the references.
+ * windows, which are read ahead; a single rank reads no window that it does not need.  The quality
+ * of held-out rows has the bits of the references.
  * RUN: np=1 3, full=1 2 3 */
 #include "train/batches.h"
 #include "train/step.h"

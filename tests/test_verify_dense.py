@@ -121,7 +121,7 @@ def check_refused(at):
     fails(bench("verify", at("routed")), 65, ["scores, not codes"], "scores")
 
 
-@claim("a GPU has the same")
+@claim("a GPU finds the same")
 def check_gpu(at):
     if not gpu_present():
         return

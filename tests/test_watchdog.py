@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: if a call hangs, or a rank stops, at any moment of a job, the job ends with 74 or 76
-within the deadline and two seconds, with one message and nothing unfinished.  A step of the wall
-clock and a suspension of the whole job change nothing.  A limit of file size is an error.  It is no
-error if the reader of a pipe goes away."""
+within the deadline and two seconds, with one message.  It leaves nothing unfinished, unless the
+disk hangs for good.  A step of the wall clock and a suspension of the whole job change nothing.  A
+limit of file size is an error.  It is no error if the reader of a pipe goes away."""
 import os
 import resource
 import signal

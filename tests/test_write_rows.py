@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: scripts/python/examples/write_rows.py writes the states of a BERT encoder, token by token,
 as its formulas give them in float64.  Its tokens are those of the rows of input/.  From the
-captures of capture_attention.py, also that in input/, `harvest` computes the model's own
+captures of capture_attention.py, also from the one in input/, `harvest` computes the model's own
 attention."""
 import math
 import os

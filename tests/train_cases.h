@@ -302,13 +302,13 @@ static void check_reference(struct comm *c)
   claim_begin("training has the bits of the plain loops");
   problems_check(c, rows, LENGTH(rows));
   claim_end();
-  claim_begin("with codes chosen over whole batches, too");
+  claim_begin("training with codes chosen over whole batches has them, too");
   problems_check(c, batches, LENGTH(batches));
   claim_end();
-  claim_begin("with nested widths, too");
+  claim_begin("training with nested widths has them, too");
   problems_check(c, nested, LENGTH(nested));
   claim_end();
-  claim_begin("with a learned bias before the encoder, too");
+  claim_begin("training with a learned bias before the encoder has them, too");
   problems_check(c, learned, LENGTH(learned));
   claim_end();
 }
