@@ -4,6 +4,7 @@
 LONG_TESTS = %D%/test_kernels %D%/test_train %D%/test_find_run %D%/test_attribution %D%/test_io_hostile \
   %D%/test_imported %D%/test_cuts %D%/test_device_codes %D%/test_attribute_pieces
 OTHER_TESTS = \
+  %D%/test_shard %D%/test_device_dense %D%/test_rows_load %D%/test_refit_reference \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference %D%/test_assignment \
   %D%/test_attention %D%/test_device_attention %D%/test_device_mixer %D%/test_functions %D%/test_gated_delta %D%/test_pool %D%/test_pieces \
@@ -56,19 +57,17 @@ OTHER_TESTS = \
   %D%/test_io_faults \
   %D%/test_io_layouts \
   %D%/test_io_outputs \
-  %D%/test_rows_load %D%/test_systems_load \
+  %D%/test_systems_load \
   %D%/test_layout %D%/test_options %D%/test_lines %D%/test_entry_rows %D%/test_sha256_abreast %D%/test_plan %D%/test_streams %D%/test_gate \
   %D%/test_proc \
   %D%/test_coloring \
   %D%/test_det_pair \
   %D%/test_refit_layout %D%/test_refit_sums \
-  %D%/test_refit_reference \
   %D%/test_refit_shared %D%/test_fit_rounds \
   %D%/test_roots \
   %D%/test_statistics \
   %D%/test_synth_blocks \
-  %D%/test_turns \
-  %D%/test_shard
+  %D%/test_turns
 %C%_test_nvrtc_missing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen
 %C%_test_refit_layout_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=arena_alloc -Wl,--wrap=arena_free
 %C%_test_refit_shared_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=device_moves_keep \
@@ -76,7 +75,6 @@ OTHER_TESTS = \
 # Tests of the terminal pass.
 OTHER_TESTS += \
   %D%/test_artifact \
-  %D%/test_device_dense \
   %D%/test_device_joint \
   %D%/test_joint_dense \
   %D%/ref_petsc_schur
@@ -146,13 +144,14 @@ TESTS += $(LONG_TESTS) $(SCRIPT_TESTS) $(OTHER_TESTS)
 # The lists below are what scripts/check runs.  With CHECK_FULL=1 it also runs the tests of _MORE,
 # and those of _LESS, which it otherwise leaves out.
 # Tests that are worth running under an emulator: tests of arithmetic, and of the bytes of files.
-EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_encoder \
-  %D%/test_device_ops %D%/test_device_dense %D%/test_io_outputs %D%/test_screen \
-  %D%/test_statistics %D%/test_arrow_reference %D%/test_artifact %D%/test_functions %D%/test_gated_delta \
-  %D%/test_base_block_tree %D%/test_base_memory %D%/test_base_order %D%/test_device_joint \
-  %D%/test_device_refit %D%/test_dictionary %D%/test_encode_reference %D%/test_io_blocks \
-  %D%/test_io_layouts %D%/test_joint_dense %D%/test_det_pair %D%/test_refit_reference \
-  %D%/test_shard %D%/test_synth_blocks
+# The longest come first.
+EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_arrow_reference \
+  %D%/test_refit_reference %D%/test_gated_delta %D%/test_device_dense %D%/test_io_blocks \
+  %D%/test_device_encoder %D%/test_device_ops %D%/test_screen %D%/test_io_outputs \
+  %D%/test_functions %D%/test_statistics %D%/test_artifact %D%/test_base_block_tree \
+  %D%/test_base_memory %D%/test_base_order %D%/test_device_joint %D%/test_device_refit \
+  %D%/test_dictionary %D%/test_encode_reference %D%/test_io_layouts %D%/test_joint_dense \
+  %D%/test_det_pair %D%/test_shard %D%/test_synth_blocks
 # Tests that do not depend on the compiler of the program: NVRTC compiles the kernels, and nothing
 # compiles the scripts.
 COMPILED_BY_NONE = \

@@ -29,7 +29,7 @@ def truth_of(p, world, rows, find, encode):
 
 @claim("128 of 512 features: F1 above 0.92, MCC above 0.95")
 def check_small(p):
-    truth = truth_of(p, ["--atoms", 512, "--trees", -1, "--seed", 5], 65536,
+    truth = truth_of(p, ["--atoms", 512, "--trees", -1, "--seed", 5], 32768,
                      ["--atoms", 128, "--l0", 4.5], ["--l0", 4.8])
     ok(truth["f1"] > 0.92 and truth["mcc"] > 0.95, f"{truth}")
 

@@ -260,7 +260,7 @@ def jobs_of(at):
                     other),
                 Job("fit-atoms", "fit", both, {**fit, **held, "update": "atoms", "directions": 1},
                     {**other, **helds}),
-                Job("fit-find", "fit", both, {**rows, **held, "find": "features", "atoms": 40,
+                Job("fit-find", "fit", both, {**rows, **held, "find": "features", "atoms": 8,
                                               "l0": 3, "seed": 0}, {},
                     ["tolerance", "sweeps"])],
         "train": [Job("train", "train", ["dictionary.h5"], train, {**other, **helds}),

@@ -7,7 +7,8 @@ import sys
 
 from tap import claim, done_testing, ok, peer_missing_all
 
-TESTS = (["test_python_torch.py"], ["test_faithfulness.py"], ["test_harvest.py", "torch"],
+TESTS = (["test_python_torch.py"], ["test_faithfulness.py", "figures"],
+         ["test_harvest.py", "torch"],
          ["test_python_interventions.py", "transformers", "transformer_lens"])
 VERSION = "import importlib.metadata as m; print(m.version('torch'))"  # without importing it
 
