@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sums T and w over rows (N.9, N.12) by tensor instructions that are chains of fma.  A warp has
- * some of the block's lanes (of N.12).  It takes one, two or four of them at a time, and adds their
- * sums by the tree of (N.12) as it goes.
+ * Sums T and w over rows (N.9, N.12) by tensor instructions that are chains of fma.  A lane is here
+ * one of the 32 chains of rows of (N.12), not a thread.  A warp has some of the block's lanes.  It
+ * takes one, two or four of them at a time, and adds their sums by the tree of (N.12) as it goes.
  *
  * The triangle (arrow_types.h) is covered by products of 16 rows x 8 columns, whose operands are
- * columns of the extended Y.  u is a row of the triangle.  If k is a multiple of 16, u is a column
- * instead, because as a row it would need a whole line of products.
+ * columns of the extended Y.  u, the last column of the extended Y, makes a row of the triangle.
+ * If k is a multiple of 16, u is a column instead, because as a row it would need a whole line of
+ * products.
  *
  * -D MMA (tensor.h) */
 #ifndef ARROW_PRODUCTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * frame_rows: finds the power of two of each row of frames (N.2); in a second launch it writes the
- * rows multiplied by their powers.
+ * frame_rows: finds for each row that is routed over frames the power of two by which it is scaled
+ * (N.2).  A second launch writes the scaled rows.
  *
  * grid    any number of blocks
  * block   FRAME_ROWS_WARPS warps; a warp has one row at a time

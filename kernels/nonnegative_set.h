@@ -48,7 +48,7 @@ static __device__ inline struct solving solving_of(const struct codes_args *a, l
   return w;
 }
 
-/* The number of chunks; at least one in the single-chunk form. */
+/* The number of chunks; always 1 in the single-chunk form, also for a row without vectors. */
 static __device__ inline int chunks_of(const struct solving *w)
 {
   return ONE ? 1 : w->r.chunks;
@@ -250,9 +250,9 @@ static __device__ inline void set_begin(const struct solving *w, const struct se
 }
 
 /* n->x <- the codes.  All systems are solved in one loop, so that the code of set_solve() exists
- * only once.  The first solution is the rank test, which leaves the first set; if rho is 0, it is
- * also the first solution for this set.  Then follow steps of settling, for the first set and for
- * trial sets. */
+ * only once.  The first solution tests the rank: the vectors that it keeps are the first set.  If
+ * rho is 0, it is also the first solution for this set.  Then follow steps of settling, for the
+ * first set and for trial sets. */
 static __device__ inline void set_search(struct solving *w, const struct set_arrays *n,
                                          const double *gram, double rho)
 {

@@ -3,11 +3,13 @@
 # SAGITTA_ISA sets AVX2_CFLAGS, AVX512_CFLAGS, VNNI_CFLAGS and AMX_CFLAGS, the conditionals ISA_AVX2
 # to ISA_AMX, the macros HAVE_ISA_AVX2 to HAVE_ISA_AMX, HAVE_X86_FEATURES where a program can ask
 # the processor for its sets, and the words isa_found for the summary.  On other processors no set
-# is found, and only the portable unit is built.  With sanitizers, sets that this processor lacks
-# are left out, too: their units take long to compile then, and could not be run here.
+# is found, and only the portable unit is built.  With sanitizers, sets whose PRESENT is false on
+# this processor are left out, too: their units take long to compile then.  A cross build keeps
+# them.
 
 # SAGITTA_ISA_SET(NAME, FLAGS, EXPRESSION, PRESENT): one set.  EXPRESSION uses its intrinsics, so it
-# compiles only if the compiler knows the set.  PRESENT is true on a processor that has the set.
+# compiles only if the compiler knows the set.  PRESENT is true on a processor that has the set;
+# that of AMX also on others with AVX-512.
 AC_DEFUN([SAGITTA_ISA_SET], [
 have_isa=no
 AS_IF([test $have_x86_features = yes], [

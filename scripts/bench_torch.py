@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compare PyTorch with sagitta-bench, on one GPU and in one process.
+"""Compare PyTorch with sagitta-bench on one GPU.  Each comparison is a process of its own.
 
-usage: scripts/bench_torch.py [BUILD] [terminal | train | attention | mixer]
+usage: scripts/bench_torch.py [BUILD [terminal | train | attention | mixer]]
 
 BUILD is a folder in which `make sagitta sagitta-bench.so` was run.  The comparisons are, with
 PyTorch's work before the colon and sagitta's after it:
@@ -16,8 +16,8 @@ PyTorch's work before the colon and sagitta's after it:
              `sagitta-bench mixer`
 
 For each shape it prints milliseconds.  PyTorch's are the median of several runs after a warm-up;
-sagitta's are those that sagitta-bench prints.  For PyTorch's routing it also prints the number of
-rows whose support differs from that of `sagitta route` for the same data."""
+sagitta's are those that sagitta-bench prints.  With BUILD it also prints, for PyTorch's routing,
+the number of rows whose support differs from that of `sagitta route` for the same data."""
 import ctypes
 import multiprocessing
 import os

@@ -32,7 +32,7 @@ def disk(t):
 
 
 def is_of_mpi(t, done):
-    """Did setenv() fail, so that MPI could not begin and ended the program?"""
+    """Did the program fail inside of MPI_Init(), as when setenv() fails there?"""
     is_so = bool(done.code) and "in MPI_Init" in done.text
     if is_so:
         t.find(REFUSED, "MPI has no memory")
@@ -40,7 +40,7 @@ def is_of_mpi(t, done):
 
 
 def is_aborted(done):
-    """Has one rank alone failed, printed its message, and had mpirun kill the other ranks?  The
+    """Has a rank printed its message?  If it failed alone, mpirun then killed the other ranks.  The
     killed ranks may print no message: on a busy machine Open MPI 4.1 then prints only 'Data unpack
     would read past end of buffer'."""
     return re.search(r"^rank \d+: sagitta", done.text, re.M) is not None
@@ -101,7 +101,7 @@ def change_bytes(t, path, other):
 
 
 def change_all(t, path, other):
-    """Write another file's bytes into the same file."""
+    """Overwrite the file in place with another file's bytes, or only their second half."""
     with open(other, "rb") as f, open(path, "r+b") as g:
         content = f.read()
         half = t.random.choice((0, len(content) // 2))
@@ -182,7 +182,8 @@ def judge_change(t, command, done, before):
 # Limits.
 
 def full(t):
-    """A disk, a limit of file size, or a limit of the stack is too small."""
+    """A disk, a limit of file size or a limit of the stack may be too small, or OMP_STACKSIZE is of
+    no use."""
     command = any_command(t)
     words, before = begin(t, command)
     way = t.random.choice(("disk", "size", "size", "stack", "omp"))

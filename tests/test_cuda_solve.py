@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: solve --device cuda writes the bytes of --device cpu, for any ranks, batches and memory of
-the GPU, also if systems fail or are too large for its kernels.  Without a GPU, cuda ends with 69
-and auto is the CPU.  A fault of CUDA ends the job with 69, or with 71 if page-locked memory is
-missing, and publishes nothing."""
+"""Claim: solve --device cuda writes the bytes of --device cpu, for any ranks and batches, also if
+systems fail or are too large for the kernels of the GPU.  With little memory of the GPU they are
+the same bytes, or the job ends with 71.  Without a GPU, cuda ends with 69 and auto is the CPU.  A
+fault of CUDA ends the job with 69, or with 71 if page-locked memory is missing, and publishes
+nothing."""
 import json
 import os
 import re
@@ -16,8 +17,8 @@ from tap import bench, claim, done_testing, gpu_present, ok, sagitta, skip_all
 
 CALLS = [1, 2, 3, 4, 5, 6, 8, 10, 13]
 
-# name: options of synth.  Each has few shapes, because a GPU compiles up to three kernels for each
-# shape.
+# name: options of synth.  Each has few shapes, because up to three kernels are compiled for each
+# form that systems of a shape take.
 MADE = {
     "equal": ("--systems", 300, "--system-rows", 256, "--border", 8),
     "small": ("--systems", 2000, "--system-rows", 20, "--frame", 1, "--border", 4, "--lengths",

@@ -125,7 +125,7 @@ def check_entries(served, case):
                not seen.scores[i, n:].view("u4").any(), f"row {i}: {seen.atoms[i]}")
 
 
-@claim("rows of half precision are those of float32 with the same values")
+@claim("rows in half precision get the reply of float32 rows with the same values")
 def check_types(served, case):
     half = case.rows[:30].astype("f2")
     with live.connect(served.path) as server:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta-bench verify: checks that the sparse operations of training give the same bits as dense
- * products of matrices that have zeros where there are no codes (N.42).  The codes are random with
+ * sagitta-bench verify: checks that the sparse operations of training give the same numbers as
+ * dense products of matrices with zeros where there are no codes (N.42).  The codes are random with
  * built-in shapes, or read from a folder, or found by the encoder of a folder. */
 #include <string.h>
 #include <sys/stat.h>
@@ -31,12 +31,13 @@ struct verify_options {
 
 static const struct option_row codes_of[] = {
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "the rows of these codes; gradients are made from the errors of their reconstructions "
-     "(default: from the reconstructions themselves). For a folder without codes, such as one of "
+     "the rows that the folder's codes describe: gradients are then made from the errors of the "
+     "reconstructions, and without it from the reconstructions themselves. For a folder without "
+     "codes, such as one of "
      "`train`: the rows from which its encoder finds codes",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "the atoms of these codes, if the folder has none, such as one of `encode`",
+     "the atoms of the codes, for a folder without dictionary.h5, such as a folder of `encode`",
      .effect = OPTION_BITS, .flags = OPTION_INPUT},
 };
 
@@ -55,10 +56,10 @@ static const struct option_set verify_set = {
         "The decoder side of `train` multiplies by the few codes of each row, in the order in "
         "which a dense product takes all atoms.  So its bits are those of dense matrices with "
         "zeros; only a 0 may have another sign.  Sums of atoms, slopes of codes and gradients of "
-        "atoms are computed both ways.  They are those of the first rows of a folder with "
-        "supports.h5 and dictionary.h5, of a folder of `encode` with --dictionary, of the codes "
-        "that the encoder in a folder of `train` or `import` finds in --rows, or of built-in "
-        "shapes.  Exit code 1: a number differs, and the first one is shown.\n\n"
+        "atoms are computed both ways.  The codes are those of the first rows of a folder with "
+        "supports.h5 and dictionary.h5, or of a folder of `encode` with --dictionary; or those "
+        "that the encoder in a folder of `train` or `import` finds in --rows; or built-in ones. "
+        " Exit code 1: a number differs; the first one of each operation is shown.\n\n"
         "  sagitta-bench verify\n"
         "  sagitta-bench verify run/ --rows acts.h5 --device cuda\n"
         "  sagitta-bench verify sae/ --rows acts.h5",
@@ -276,8 +277,8 @@ static int folder_check(struct verifier *v, const char *folder)
   if (!input_is_there(path) && !v->o->dictionary) return encoder_check_folder(v, folder);
   TRY(input_in_folder(folder, "dictionary.h5", path));
   CHECK(v->o->dictionary || input_is_there(path), ERR_USAGE,
-        "'%s' has codes and no dictionary.h5: give '--dictionary', of which they are, such as what "
-        "`encode --encoder` was given",
+        "'%s' has codes and no dictionary.h5: give '--dictionary', the dictionary of these codes, "
+        "such as the FILE of `encode --encoder`",
         folder);
   int status = supports_input_open(&in, folder);
   if (!status) status = dictionary_input_open(&dictionary, atoms);
@@ -326,10 +327,10 @@ static int verify_command(struct run *run, const void *options, const char **arg
   if (!v.json && !o->general.quiet) v.out = stdout;
   if (folder) TRY(file_facts_of(folder, &facts));
   CHECK(!folder || S_ISDIR(facts.mode), ERR_USAGE,
-        "'%s' is a file: give the folder that has its dictionary.h5 or supports.h5, or none",
-        folder);
-  CHECK(folder || !o->rows, ERR_USAGE, "'--rows' are those of a folder's codes: name it");
-  CHECK(folder || !o->dictionary, ERR_USAGE, "'--dictionary' is that of a folder's codes: name it");
+        "'%s' is a file: give a folder with dictionary.h5 or supports.h5, or no argument", folder);
+  CHECK(folder || !o->rows, ERR_USAGE, "'--rows' goes with a folder of codes: name the folder");
+  CHECK(folder || !o->dictionary, ERR_USAGE,
+        "'--dictionary' goes with a folder of codes: name the folder");
   if (v.json) TRY(facts_begin(run, &j));
   TRY(cases_check(&v, folder));
   if (v.json) TRY(facts_end(&j));

@@ -119,7 +119,7 @@ static const struct option_row codes_rows[] = {
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
      "use the detectors of --dictionary, which `sagitta fit --detectors` or `sagitta detect` "
      "made: a row has the atoms whose scores are above their thresholds, and no codes are solved; "
-     "--encoder with this file does the same",
+     "this file as --encoder does the same",
      .effect = OPTION_BITS},
 };
 

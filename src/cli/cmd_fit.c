@@ -66,11 +66,13 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
      "atoms per row while atoms are fitted, 1 to 256: if it is small, another seed finds more of "
-     "the atoms again. auto tries four numbers: --encode-s (32 if it is not given) and 1/2, 1/4 "
-     "and 1/8 of it; with --find codes, --encode-s must be given, too. It fits each half of the "
+     "the atoms again. auto tries four numbers: --encode-s (if it is not given 32, or --atoms if "
+     "less; "
+     "--find codes requires it) and 1/2, 1/4 and 1/8 of it. It fits each half of the "
      "rows with each number, and drops numbers whose atoms explain rows, or predict --labels, "
-     "clearly worse than the best. Of the others it takes the number whose atoms agree most "
-     "between the two halves (default: 8, at most --encode-s; with --find codes 32)",
+     "clearly worse than the best. Of the others it takes the largest, unless atoms of a smaller "
+     "one agree clearly more between the two halves (default: 8, at most --encode-s; with --find "
+     "codes 32)",
      .effect = OPTION_BITS},
     {"labels", OPTION_TEXT, AT(labels), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "for --top-s auto: labels that atoms should predict, a whole number for each row, such as "

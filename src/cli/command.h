@@ -69,8 +69,8 @@ struct device_options own_codes_device(const struct own_codes_options *o);
   "name per line), or the option again"
 
 #define THREADS_HELP                                                                               \
-  "threads per rank; 0: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK if set, otherwise the rank's "      \
-  "share of the cores that it may use"
+  "threads per rank; 0: OMP_NUM_THREADS, or in a job step SLURM_CPUS_PER_TASK, if set, "           \
+  "otherwise the rank's share of the cores that it may use"
 
 /* The row of --filter, whose value is at an offset. */
 #define FILTER_OPTION(offset)                                                                      \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The arrays of parts and of Lanczos vectors.  The backend has the operations on them. */
+ * The arrays of the parts (lanczos.h: small matrices whose sum is S) and of the Lanczos vectors.
+ * The backend has the operations on them. */
 #include "device/lanczos.h"
 
 #include "base/status.h"

@@ -38,8 +38,8 @@ void codes_reference(const float *row, const float *const *vector, idx big_m, id
 void codes_nonnegative_reference(const float *row, const float *const *vector, idx big_m, idx p,
                                  real rho, real *codes, real *work);
 
-/* The same with the penalty 1/2 rho |c - toward|^2 (N.50), which draws the codes c towards
- * toward[M].  toward NULL: the codes are drawn towards 0. */
+/* The nonnegative codes with the penalty 1/2 rho |c - toward|^2 (N.50), which draws the codes c
+ * towards toward[M].  toward NULL: the codes are drawn towards 0. */
 void codes_toward_reference(const float *row, const float *const *vector, idx big_m, idx p,
                             real rho, const real *toward, real *codes, real *work);
 

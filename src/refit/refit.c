@@ -37,8 +37,8 @@ int refit_batch_bytes(const struct refit_state *f, const struct atom_batch *b, i
   return OK;
 }
 
-/* Assemble, solve and move the atoms of one batch.  Ranks do not wait for each other; a failure
- * becomes common in sweep_poll(). */
+/* Assemble, solve and move the atoms of one batch.  Ranks do not check for failures here: all
+ * ranks learn of a failure in sweep_poll(). */
 static int batch_refit(struct refit_state *f, const idx *atoms, idx count, idx q,
                        struct phase *phases, struct atom_step *steps, struct sweep_counts *counts)
 {
@@ -83,7 +83,7 @@ struct sweep {
  * so that short batches need no exchange for it. */
 static int is_due(struct sweep *w, const idx *atoms, idx count)
 {
-  enum { BATCHES = 32 };             /* a batch takes milliseconds, if ranks wait for each other */
+  enum { BATCHES = 32 }; /* if ranks wait for each other, these may take a part of a second */
   static const double RANK = 0x1p28; /* multiply-adds of a rank */
   const struct refit_state *f = w->f;
   double rows = 0;
@@ -164,7 +164,7 @@ int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct pha
   *counts = (struct sweep_counts){0};
   *stopped = 0;
   TRY(sweep_begin(&w));
-  comm_lockstep_begin(f->c); /* from one batch to the next; sweep_poll() reports failures */
+  comm_lockstep_begin(f->c); /* batches do not agree on failures; sweep_poll() does */
   TRY(batches_run(&w, stopped));
   comm_lockstep_end(f->c);
   return *stopped ? comm_agree(f->c, OK) : sweep_poll(&w, task->after, stopped);

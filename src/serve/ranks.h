@@ -20,8 +20,9 @@ struct ranks {
   gidx rows[2];           /* rows of each of the two blocks, on all ranks together; 0: no block */
   int which;              /* block of the next pass */
   idx *counts, *received; /* [size] arguments of collective calls */
-  idx *atoms;             /* rank 0: [block][s], as are the next two */
-  float *score, *codes;
+  idx *atoms;             /* rank 0: [block][s] */
+  float *score;           /* rank 0: [block][s] */
+  float *codes;           /* rank 0 of several: [block][s][d] */
   struct row_quality *quality; /* rank 0: [block] */
   struct arena arena;
 };
@@ -37,8 +38,8 @@ int ranks_follow(struct ranks *r);
 int ranks_take_rows(const struct ranks *r);
 
 /* Rank 0: each function does the same as the lane_ function of this name, but with the rows of all
- * ranks; ranks_put() begins at row 0.  If there are several ranks, only the main thread may make
- * these calls. */
+ * ranks.  ranks_put() always begins at row 0 of the slot.  If there are several ranks, only the
+ * main thread may make these calls. */
 int ranks_put(struct ranks *r, int slot, idx n);
 int ranks_advance(struct ranks *r, struct support_block *out);
 int ranks_is_free(const struct ranks *r);

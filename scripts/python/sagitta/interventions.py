@@ -78,8 +78,8 @@ def _codes_of(d, rows, atoms):
 
 class Edit:
     """The common part of steer and ablate: new(codes) gives the wanted codes of some atoms.
-    Calling the object with rows (n, P) returns which rows change, and all rows with the change
-    applied."""
+    Calling the object with a dictionary and rows (n, P) returns which rows change, and all rows
+    with the change applied."""
 
     def __init__(self, atoms, new, needs_codes=True):
         self.atoms, self.new, self.needs_codes = atoms, new, needs_codes

@@ -70,7 +70,8 @@ static void tile_fill(const struct tile *w)
            (size_t)w->columns * sizeof *t->d);
 }
 
-/* Set the numbers from which the chains of the gradient start: the part of earlier rows. */
+/* Set the numbers from which the chains of the gradient start: what earlier minibatches contribute
+ * to it. */
 static void gradient_begin(const struct tile *w)
 {
   const struct conjugate_job *job = w->job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The two operations have a stream each, on which no job computes: copies and sums. */
+ * Each of the two operations has its own stream, `copies` or `sums`.  Jobs compute on a third. */
 #include "device/cuda/preprocess.h"
 
 #include "base/num.h"

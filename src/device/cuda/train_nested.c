@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads take single numbers of rows, or a row and a block of atoms.  Column sums alone have a
- * kernel in which several warps sum the rows of a column. */
+ * A thread takes one element of a row, or one pair of a row and a block of atoms.  Column sums
+ * alone have a kernel in which several warps sum the rows of a column. */
 #include "device/cuda/train_nested.h"
 
 #include "base/num.h"
@@ -11,7 +11,7 @@
 #include "types.h"
 
 _Static_assert((int)NESTED_MOST_BLOCKS == (int)NESTED_MOST,
-               "nested_starts has room for the ends of as many blocks of atoms");
+               "nested_starts_args::end has room for NESTED_MOST ends");
 _Static_assert((int)SUMS_ROWS == (int)TRIAD_CHUNK, "the rows of a chunk decide the bits");
 
 /* Launch a kernel with one thread per item, up to a limit. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The message gives the number of a missing filter, and its registered name, or if it is not
- * registered, its name in the file. */
+ * The message gives the number of a missing filter and its registered name; without one, its name
+ * in the file, if it has any. */
 #include "io/h5/filters.h"
 
 #include <errno.h>
