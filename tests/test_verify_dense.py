@@ -98,9 +98,9 @@ def check_refused(at):
     fails(sagitta("verify"), 2, ["'FILE' is missing"], "nothing")
     fails(sagitta("verify", at("signed"), "--rows", at("rows.npy")), 2, ["supports of an encoder"],
           "rows of other supports")
-    fails(bench("verify", "--rows", at("rows.npy")), 2, ["name it"], "no folder")
+    fails(bench("verify", "--rows", at("rows.npy")), 2, ["name the folder"], "no folder")
     fails(bench("verify", at("signed", "supports.h5")), 2, ["is a file"], "a file")
-    fails(bench("verify", "--dictionary", at("sae")), 2, ["name it"], "no folder")
+    fails(bench("verify", "--dictionary", at("sae")), 2, ["name the folder"], "no folder")
     fails(bench("verify", at("sae")), 2, ["give '--rows'"], "no codes and no rows")
     fails(bench("verify", at("coded")), 2, ["give '--dictionary'"], "no atoms")
     fails(bench("verify", at("coded"), "--dictionary", at("signed")), 65,
