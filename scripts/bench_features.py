@@ -39,21 +39,21 @@ def options_read():
                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     add = flags.add_argument
     add("build", metavar="BUILD")
-    add("--rows", required=True, help="FILE.h5 with /rows and /token")
+    add("--rows", required=True, help="FILE.h5 that has /rows and /token")
     add("--fit-rows", type=int, default=24576)
     add("--atoms", type=int, default=1024)
-    add("--top-s", default="16,8,4", help="atoms a row of each fit; '': no fit")
-    add("--encode-s", type=int, default=16, help="atoms a row of what is judged")
+    add("--top-s", default="16,8,4", help="atoms per row of each fit; '': no fit")
+    add("--encode-s", type=int, default=16, help="atoms per row of the judged codes")
     add("--sweeps", type=int, default=40)
-    add("--detect-l0", type=float, default=0, help="detectors are an encoder that is trained for "
-        "the atoms, with so many a row; 0: those of `sagitta detect`")
-    add("--detect-epochs", type=int, default=2, help="of that training")
+    add("--detect-l0", type=float, default=0, help="train an encoder with so many atoms per row "
+        "as detectors; 0: use the detectors of `sagitta detect`")
+    add("--detect-epochs", type=int, default=2, help="epochs of training the detectors")
     add("--peers", default="topk,batchtopk,matryoshka", help="autoencoders (bench_sae.py)")
-    add("--epochs", type=int, default=51, help="of the autoencoders; 0: none")
-    add("--batch", type=int, default=256, help="rows of their steps, and of trained detectors'")
-    add("--lr", type=float, default=0, help="their learning rate; 0: 0.128 / sqrt(atoms)")
-    add("--device", default="auto", help="of sagitta")
-    add("--torch-device", default="cuda", help="of the autoencoders")
+    add("--epochs", type=int, default=51, help="epochs of the autoencoders; 0: none")
+    add("--batch", type=int, default=256, help="rows per step of the autoencoders and detectors")
+    add("--lr", type=float, default=0, help="learning rate; 0: 0.128 / sqrt(atoms)")
+    add("--device", default="auto", help="device of sagitta")
+    add("--torch-device", default="cuda", help="device of the autoencoders")
     return flags.parse_args()
 
 

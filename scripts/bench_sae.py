@@ -47,28 +47,31 @@ def options_read():
                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     add = flags.add_argument
     add("--rows", required=True, help="FILE.npy, or FILE.h5[:/NAME] (default /rows)")
-    add("--fit-rows", type=int, default=24576, help="the rest is unseen")
+    add("--fit-rows", type=int, default=24576, help="rows to train on; the others are unseen")
     add("--atoms", type=int, default=4096)
     add("--top-s", type=int, default=32)
     add("--peer", choices=(*PEERS, "both"), default="both")
     add("--epochs", type=int, default=51)
-    add("--batch", type=int, default=256, help="rows a step")
-    add("--lr", type=float, default=0, help="0: 0.128 / sqrt(atoms)")
-    add("--warm-up", type=float, default=0.05, help="share of the steps")
-    add("--decay", type=float, default=0.5, help="share of the steps, the last ones")
+    add("--batch", type=int, default=256, help="rows per step")
+    add("--lr", type=float, default=0, help="learning rate; 0: 0.128 / sqrt(atoms)")
+    add("--warm-up", type=float, default=0.05,
+        help="share of the steps, at the start, in which the learning rate rises")
+    add("--decay", type=float, default=0.5,
+        help="share of the steps, at the end, in which the learning rate falls")
     add("--k-aux", type=int, default=256, help="dead latents in the auxiliary loss; 0: none")
-    add("--aux", type=float, default=1 / 32, help="its weight")
-    add("--dead-rows", type=int, default=0, help="a latent is dead that none of so many rows took; "
-        "0: one epoch")
+    add("--aux", type=float, default=1 / 32, help="weight of the auxiliary loss")
+    add("--dead-rows", type=int, default=0, help="a latent is dead if none of so many rows "
+        "used it; 0: the rows of an epoch")
     add("--start", choices=("best", "rows", "random"), default="best", help="atoms at the start; "
         "best: random, but rows for mp")
-    add("--nested", default="", help="of matryoshka: widths, such as 128,512,4096, the last one "
-        "--atoms; default: a 32nd, an eighth, all")
-    add("--every", type=int, default=1, help="epochs between two lines")
+    add("--nested", default="", help="widths of matryoshka, such as 128,512,4096; the last is "
+        "--atoms; default: a 32nd, an eighth and all of the atoms")
+    add("--every", type=int, default=1, help="epochs between two printed lines")
     add("--seed", type=int, default=0)
     add("--device", default="cuda")
-    add("--precision", choices=("fp32", "tf32"), default="tf32", help="of products on a GPU")
-    add("--save", metavar="FOLDER", help="for the trained autoencoder, not of mp")
+    add("--precision", choices=("fp32", "tf32"), default="tf32",
+        help="precision of products on a GPU")
+    add("--save", metavar="FOLDER", help="folder for the trained autoencoder; not for mp")
     return flags.parse_args()
 
 
@@ -179,7 +182,7 @@ def nested_of(o):
     widths = [int(w) for w in o.nested.split(",")] if o.nested else [o.atoms // 32, o.atoms // 8,
                                                                      o.atoms]
     if widths[-1] != o.atoms or sorted(set(widths)) != widths or widths[0] < 1:
-        sys.exit("bench_sae: --nested rises, and ends at --atoms")
+        sys.exit("bench_sae: the widths of --nested must rise and end at --atoms")
     return widths
 
 
@@ -192,7 +195,7 @@ def main():
     if o.top_s > o.atoms:
         sys.exit("bench_sae: --top-s is larger than --atoms")
     if o.save and o.peer in ("mp", "both"):
-        sys.exit("bench_sae: --save is for one autoencoder that has an encoder")
+        sys.exit("bench_sae: --save needs a --peer that is one autoencoder with an encoder")
     o.nested = nested_of(o)
     torch.backends.cuda.matmul.allow_tf32 = o.precision == "tf32"
     rows = rows.to(o.device)

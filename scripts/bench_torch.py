@@ -174,7 +174,7 @@ def terminal_run(library, n):
 
 
 def terminal(library):
-    own = f" {'sagitta':>8} {'of it':>8}" if library else ""
+    own = f" {'sagitta':>8} {'ratio':>8}" if library else ""
     print(f"{'n':>7}" + "".join(f" {name:>10}{own}" for name in ("cholesky", "solve", "product")),
         flush=True)
     for n in (4096, 8192, 16384):
@@ -254,12 +254,12 @@ def step_run(library, precision, is_sparse, m, p, k, s):
 
 
 def train(library):
-    print("product         rows, inputs, outputs: PyTorch's ms, sagitta's, of it", flush=True)
+    print("product         rows, inputs, outputs: PyTorch's ms, sagitta's ms, ratio", flush=True)
     for precision, is_stored in (("f32", 0), ("tf32", 0), ("bf16", 0), ("bf16", 1), ("f16", 0),
             ("f16", 1)):
         for shape in ((16384, 768, 32768), (2048, 768, 3072)):
             apart(dense_run, library, precision, is_stored, *shape)
-    print("step            rows, columns, atoms, atoms a row: PyTorch's ms, sagitta's, of it",
+    print("step            rows, columns, atoms, atoms per row: PyTorch's ms, sagitta's ms, ratio",
         flush=True)
     for precision, is_sparse in (("f32", 0), ("f32", 1), ("tf32", 0), ("bf16", 0), ("f16", 0)):
         apart(step_run, library, precision, is_sparse, 8192, 768, 32768, 32)
@@ -288,8 +288,8 @@ def attention_run(library, cells, heads, kv_heads, columns, positions, queries, 
 
 
 def attention(library):
-    print("cells, streams, queries, positions, heads, their keys', columns, PyTorch's type and ms, "
-        "sagitta's, of it", flush=True)
+    print("type of cells, streams, queries, positions, heads, heads of keys, columns, "
+        "PyTorch's type, PyTorch's ms, sagitta's ms, ratio", flush=True)
     for positions, columns in ((4096, 64), (8192, 64), (4096, 128), (8192, 128), (4096, 256),
                                (8192, 256)):
         apart(attention_run, library, "f32", 12, 12, columns, positions, positions, 1)
@@ -336,8 +336,8 @@ def mixer_run(library, streams, tokens, heads=32, key_heads=16, columns=128):
 
 
 def mixer(library):
-    print("streams, tokens, heads, of keys, columns, fla's ms, sagitta's states and of it, call",
-        flush=True)
+    print("streams, tokens, heads, heads of keys, columns, fla's ms, sagitta's ms for the states, "
+        "ratio, sagitta's ms for a call, ratio", flush=True)
     for shape in ((64, 1), (128, 1), (1, 4096), (64, 256)):
         apart(mixer_run, library, *shape)
 
@@ -356,7 +356,7 @@ def main():
         return mixer(library)
     print(f"{'N':>7} {'K':>7} {'P':>5} {'s':>3}" + "".join(
         f" {name + ' ms':>8} {'wrong':>6}" for name, _, _ in types()) +
-        (f" {'direct':>8} {'certified':>9} {'of bf16':>8}" if program else ""), flush=True)
+        (f" {'direct':>8} {'certified':>9} {'/ bf16':>8}" if program else ""), flush=True)
     for shape in SHAPES:
         apart(shape_run, program, *shape)
 

@@ -35,20 +35,21 @@ def options_read():
                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     add = flags.add_argument
     add("build", metavar="BUILD")
-    add("--features", type=int, default=512, help="of the world")
+    add("--features", type=int, default=512, help="features of the world")
     add("--columns", type=int, default=64)
-    add("--trees", type=int, default=0, help="as `synth --trees`; -1: none")
+    add("--trees", type=int, default=0, help="trees, as in `synth --trees`; -1: none")
     add("--fit-rows", type=int, default=262144)
     add("--unseen-rows", type=int, default=16384)
     add("--atoms", type=int, default=128)
-    add("--l0", default="1,2,3,4,5", help="codes per row; methods with a fixed number round it")
+    add("--l0", default="1,2,3,4,5",
+        help="codes per row; methods with a fixed number of codes round it")
     add("--methods", default=",".join(METHODS))
-    add("--epochs", type=int, default=10, help="of the autoencoders")
+    add("--epochs", type=int, default=10, help="epochs of the autoencoders")
     add("--batch", type=int, default=1024, help="rows per step of the autoencoders")
-    add("--lr", type=float, default=0.004, help="their learning rate")
-    add("--sweeps", type=int, default=12, help="of fit --find codes")
+    add("--lr", type=float, default=0.004, help="learning rate of the autoencoders")
+    add("--sweeps", type=int, default=12, help="sweeps of fit --find codes")
     add("--device", default="auto")
-    add("--picture", help="FILE.png or FILE.svg")
+    add("--picture", help="picture to write: FILE.png or FILE.svg")
     return flags.parse_args()
 
 
@@ -109,7 +110,7 @@ def picture(o, lines):
             own = [line for line in lines if line["method"] == method]
             axis.plot([line["l0"] for line in own], [line[name] for line in own], ".-",
                       label=method)
-        axis.set_xlabel("codes a row (L0)")
+        axis.set_xlabel("codes per row (L0)")
         axis.set_ylabel(title)
         axis.grid(alpha=0.3)
     axes[0].legend()

@@ -18,17 +18,17 @@ first=$(awk '
   FNR == 1 && $0 != "/* SPDX-License-Identifier: BSD-3-Clause" {
     print FILENAME ":1: not the SPDX line"
   }
-  FNR == 2 && $0 !~ /^ \* [A-Za-z`].* .* / { print FILENAME ":2: does not say what it is" }
+  FNR == 2 && $0 !~ /^ \* [A-Za-z`].* .* / { print FILENAME ":2: has no description" }
 ' $sources)
-report 'source files begin with the licence and what they are' "$first"
+report 'source files begin with the licence and a description' "$first"
 
 # The first line after #! and the licence, if the file has these.
 # shellcheck disable=SC2086
-report 'scripts and their tests begin with what they are' "$(awk '
+report 'scripts and their tests begin with a description' "$(awk '
   FNR == 1 { seen = 0 }
   seen || /^#!/ || /SPDX/ { next }
   { seen = 1 }
-  !/^(# |""")[A-Za-z`].* .* / { print FILENAME ":" FNR ": does not say what it is" }
+  !/^(# |""")[A-Za-z`].* .* / { print FILENAME ":" FNR ": has no description" }
 ' $programs)"
 
 # shellcheck disable=SC2086

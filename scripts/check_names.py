@@ -74,7 +74,7 @@ def cited(paths, pattern):
             yield f"{path}:{joined.count(chr(10), 0, m.start()) + 1}", m
 
 
-@claim("formulas that are cited are defined, once")
+@claim("each formula is defined once, and each cited formula is defined")
 def check_formulas():
     known = {}
     for letter, path in (("N", "doc/numerics.md"), ("C", "doc/certified.md"),
@@ -87,7 +87,7 @@ def check_formulas():
         ok(m[1] in known, f"{place}: ({m[1]}) is not defined")
 
 
-@claim("sections that are cited are there")
+@claim("cited sections exist")
 def check_sections():
     headings = {os.path.basename(p): set(re.findall(r"^#+ (\d+(?:\.\d+)*)\b", text_of(p), re.M))
                 for p in DOCS}
@@ -96,7 +96,7 @@ def check_sections():
         path = place.split(":")[0]
         name = m[1] or os.path.basename(path)
         if not m[1] and path not in DOCS:
-            ok(False, f"{place}: section {m[2]} of what?")
+            ok(False, f"{place}: section {m[2]} of which document?")
             continue
         for number in filter(None, (m[2], m[3])):
             ok(number in headings.get(name, ()), f"{place}: {name} has no section {number}")
@@ -126,10 +126,10 @@ def check_versions():
             ("scripts/plot_live", r"^VERSION = (\d+)", facts),
             ("doc/formats.md", r"`format_version` = (\d+),", written)):
         found = re.search(pattern, text_of(path), re.M)
-        ok(found and found[1] == version, f"{path}: {found and found[1]} is not {version}")
+        ok(found and found[1] == version, f"{path}: version {found and found[1]} is not {version}")
 
 
-@claim("files that are named are there")
+@claim("named files exist")
 def check_files():
     folders = "doc|src|kernels|scripts|tests|m4|input"
     pattern = rf"(?<![\w./$}}-])((?:{folders})/[\w./{{}},*+-]*[\w/*}}])([<%[$])?"
@@ -159,7 +159,7 @@ def listed(program):
 def check_commands():
     programs = {"sagitta": listed(SAGITTA), "sagitta-bench": listed(BENCH)}
     help_text = printed(SAGITTA, "--help") + printed(BENCH, "--help")
-    with claim("commands that documents name are the program's"):
+    with claim("commands that documents name are commands of the program"):
         for command in [name for options in programs.values() for name in options]:
             ok(re.search(rf"^  {command} ", help_text, re.M), f"--help does not know {command}")
         for place, m in cited(DOCS, r"(?:`|^|/|\d )(sagitta|sagitta-bench) ([a-z][a-z-]*)"):
@@ -182,7 +182,7 @@ def check_commands():
                    f"{place}: '{m[1]} {m[2]}' has no {option}")
 
 
-@claim("the version is everywhere that of configure.ac")
+@claim("each file that has the version has that of configure.ac")
 def check_version():
     version = re.search(r"AC_INIT\(\[sagitta\], \[(.*?)\]\)", text_of("configure.ac"))[1]
     for path, pattern in (
@@ -194,10 +194,10 @@ def check_version():
             ("doc/install.md", r"sagitta@(\S+)"), ("doc/install.md", r"Sagitta-([\d.]+)-foss"),
             ("doc/versions.md", r"tag is `v(.*?)`"), ("CONTRIBUTING.md", r"`release: (.*?)`")):
         found = re.search(pattern, text_of(path), re.M) if there(path) else None
-        ok(found and found[1] == version, f"{path} does not say {version}")
+        ok(found and found[1] == version, f"{path} does not have version {version}")
 
 
-@claim("licence, date and home page are told alike")
+@claim("all files have the same licence, date and home page")
 def check_told():
     recipe = "scripts/packaging/" + next(
         p for p in os.listdir(os.path.join(SOURCE, "scripts/packaging")) if p.endswith(".eb"))
@@ -208,11 +208,11 @@ def check_told():
             ("README.md", r"^(\S+); see `LICENSE`")):
         found = re.search(pattern, text_of(path), re.M)
         ok(found and found[1] == "BSD-3-Clause", f"{path}: licence {found and found[1]}")
-    ok(text_of("LICENSE").startswith("BSD 3-Clause License\n"), "LICENSE is another one")
+    ok(text_of("LICENSE").startswith("BSD 3-Clause License\n"), "LICENSE is not BSD-3-Clause")
     date = re.search(r"^## [\d.]+, (.*)$", text_of("CHANGELOG.md"), re.M)[1]
     cited = re.search(r"^date-released: (.*)$", text_of("CITATION.cff"), re.M)
     ok(cited[1] == date if cited else date == "not yet released",
-       f"CHANGELOG.md says '{date}', CITATION.cff {cited and cited[1]}")
+       f"CHANGELOG.md says '{date}', CITATION.cff says {cited and cited[1]}")
     homes = {}
     for path, pattern in (
             ("configure.ac", r"^AC_INIT\(.*\[(\w+://.*?)\]\)"),
@@ -223,7 +223,7 @@ def check_told():
             homes.setdefault(m[1], []).append(path)
     ok(len(homes) == 1, f"home pages: {homes}")
     ok(all("://" in home for home in homes) or list(homes.values()) == [[recipe]],
-       f"EasyBuild alone needs one where there is none: {homes}")
+       f"only the recipe of EasyBuild may name a home page if there is none: {homes}")
 
 
 def main():

@@ -28,7 +28,7 @@ awk '/^[ \t]*#[ \t]*include[ \t]*"/ {
   }
   print FILENAME, at
 }' $sources > "${TMPDIR:-/tmp}/sagitta-includes.$$"
-report 'no file includes itself, alone or by way of others' "$(
+report 'no file includes itself, directly or through other files' "$(
   awk '$1 == $2 { print $1 " includes itself" }' "${TMPDIR:-/tmp}/sagitta-includes.$$"
   tsort "${TMPDIR:-/tmp}/sagitta-includes.$$" 2>&1 > /dev/null |
     sed 's/^tsort: [^ ]*: input contains a loop:/a loop:/; s/^tsort: /  /')"
@@ -48,7 +48,7 @@ headless=$(for file in $sources; do
   case $file in *.c) has_header "$file" || echo "$file" ;; esac
 done)
 listed=$(sed '/^#/d; /^$/d; s/ .*//' $list)
-report 'a source file without a header of its own is in scripts/headless.txt, with its reason' "$(
+report 'scripts/headless.txt has each source file without a header of its own, with the reason' "$(
   for file in $headless; do
     grep '^src' $list | while read -r pattern reason; do
       # shellcheck disable=SC2254
@@ -56,12 +56,12 @@ report 'a source file without a header of its own is in scripts/headless.txt, wi
     done | grep -q known || echo "$file has no header of its own, and no reason"
   done)"
 report 'scripts/headless.txt names no other files' "$(for file in $listed; do
-  [ -f "$file" ] || echo "$file is gone"
-  if has_header "$file"; then echo "$file has a header"; fi
+  [ -f "$file" ] || echo "$file does not exist: take it out of the list"
+  if has_header "$file"; then echo "$file has a header: take it out of the list"; fi
 done
-printf '%s\n' "$listed" | sort | uniq -d | sed 's/$/ is there twice/')"
+printf '%s\n' "$listed" | sort | uniq -d | sed 's/$/ is listed twice/')"
 count_headless=$(printf '%s\n' "$headless" | grep -vc '/cmd_[a-z]*[.]c$')
-report "no more than $max files but commands are without a header of their own" \
+report "at most $max files, commands aside, have no header of their own" \
   "$([ "$count_headless" -le "${max:-0}" ] || echo "there are $count_headless")"
 
 # A built-in rule of make copies NAME.sh over NAME if NAME is older, as it may be in a clone.

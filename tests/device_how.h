@@ -58,7 +58,7 @@ __attribute__((unused)) static int gpu_present(void)
 {
   if (how_present(&how_cuda)) return 1;
   if (is_set("REQUIRE_GPU"))
-    ok(0, "a GPU, which REQUIRE_GPU asks for");
+    ok(0, "there is a GPU, as REQUIRE_GPU demands");
   else
     skip("there is no GPU");
   return 0;

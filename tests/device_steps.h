@@ -287,7 +287,7 @@ static int steps_bring(const struct steps_problem *c, struct device *dev, struct
   gidx entries = (gidx)z.n * z.s, frames = (gidx)z.k * z.d * z.p;
   struct steps_job job = steps_job_of(c, on);
   gidx work = device_steps_bytes(dev, &job);
-  CHECK(work > 0, ERR_DEVICE, "the shape is left to others");
+  CHECK(work > 0, ERR_DEVICE, "the device leaves the shape to other kernels");
   TRY(arena_alloc(&on->arena, &on->frames, frames, sizeof *on->frames));
   TRY(arena_alloc(&on->arena, &on->residual, (gidx)z.n * z.p, sizeof *on->residual));
   TRY(arena_alloc(&on->arena, &on->results, z.k, sizeof *on->results));

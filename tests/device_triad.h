@@ -215,7 +215,8 @@ static void check_layouts(struct device *dev, const struct how *how)
   triad_product(&p);
   p.y = c.got;
   p.w = (struct triad_weights){turned, 1, K};
-  claim_begin("%s, %s: a transposed matrix is the same matrix", how->kind, how->variant);
+  claim_begin("%s, %s: a matrix that is stored transposed gives the same bits", how->kind,
+              how->variant);
   triad_same(&c, side_product(dev, PRECISION_F32, &p), (gidx)M * N, "transposed", how);
   claim_end();
   arena_free(&c.arena);

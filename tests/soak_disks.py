@@ -66,7 +66,7 @@ def memory(t):
     t.judge(command, done, t.data.states("a", command.name), before, either=True, one=not ranks,
             litter="MPI_ABORT" in done.text or is_aborted(done))
     if done.code not in (0, 71):
-        t.find(WRONG, f"{done.told()} is not for want of memory")
+        t.find(WRONG, f"{done.told()} is not the exit code of a lack of memory")
     return t.judge_again(command, words)
 
 
@@ -150,7 +150,7 @@ def change_file(t, command, name):
         job = t.start(words, preload=dict(FAULT=f"gate:{n}", FAULT_GATE=gate, FAULT_OF=name))
         while job.poll() is None and not os.path.exists(gate) and time.monotonic() < limit:
             time.sleep(0.001)
-        t.say(f"{command.name}: {way.__name__} {name} before call {n} for it")
+        t.say(f"{command.name}: {way.__name__} {name} before call {n} for this file")
     else:
         job, wait = t.start(words), t.random.random() * t.data.seconds[command.name, 0]
         time.sleep(wait)
@@ -172,7 +172,7 @@ def judge_change(t, command, done, before):
         shutil.move(t.at("out"), t.at("first"))
         again = t.run(command.words)
         if again.code or results_of(t.at("out"), command.results) != now:
-            t.find(WRONG, "a result that is neither of the input before nor of that after")
+            t.find(WRONG, "the result is neither that of the old input nor that of the new one")
         shutil.rmtree(t.at("out"), ignore_errors=True)
         shutil.move(t.at("first"), t.at("out"))
         return t.judge(command, done, [now])
@@ -210,7 +210,7 @@ def small_stack(t, words):
     least, most = t.random.choice(stacks_of(t)) << 10, resource.getrlimit(resource.RLIMIT_STACK)[1]
     if t.random.random() < 0.5:
         most = least
-    t.say(f"of {least >> 10} kB" + ", which may be raised" * (most != least))
+    t.say(f"limit {least >> 10} kB" + ", which the job may raise" * (most != least))
     return t.run(words, limits=lambda: resource.setrlimit(resource.RLIMIT_STACK, (least, most)))
 
 
@@ -300,7 +300,7 @@ def dump_at(t):
     done = t.run(words + ["--force"] * force)
     t.check_placed()
     if done.code == 0:
-        t.find(WRONG, f"--dump-artifact {where} was taken")
+        t.find(WRONG, f"--dump-artifact {where} was accepted")
     elif done.code is None or done.crashed() or done.code not in (2, 73):
         t.find(HUNG if done.code is None else WRONG, done.told())
     t.find(REFUSED)
@@ -324,7 +324,7 @@ def output_input(t):
     if done.code not in (0, 2, 73):
         t.find(HUNG if done.code is None else WRONG, done.told())
     if done.code == 0 and way != "hard":
-        t.find(WRONG, "an input was taken as output")
+        t.find(WRONG, "an input was accepted as output")
     t.find(HARMLESS if done.code == 0 else REFUSED)
 
 
@@ -353,12 +353,12 @@ def odd_place(t):
     done = t.run(words + ["--force"] * (t.random.random() < 0.5))
     t.check_placed()
     if done.code is None:
-        return t.find(HUNG, "did not end")
+        return t.find(HUNG, f"{command.name} did not end")
     if done.crashed() or done.code not in (0, 2, 73, 74):
         t.find(WRONG, done.told())
     if done.code == 0 and way == "fifo" and contents_of(t.at(f"out/{result}")) != \
             t.data.expected["a", command.name][result]:
-        t.find(WRONG, "exit 0, and the result is not there")
+        t.find(WRONG, "exit 0, but there is no result")
     return t.find(REFUSED if done.code else HARMLESS)
 
 

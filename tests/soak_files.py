@@ -81,7 +81,7 @@ def stale(t, content, chunks, older):
     at, length = some_range(t, min(len(content), len(older)), chunks)
     piece = older[at:at + length][:len(content) - at]
     content[at:at + len(piece)] = piece
-    t.say(f"{len(piece)} bytes from {at} are the older version's")
+    t.say(f"{len(piece)} bytes from {at} are those of the older version")
 
 
 DAMAGES = {"flip": flip, "cut": cut, "zero": zero, "swap": swap, "stale": stale}
@@ -157,7 +157,7 @@ def judge_other(t, command, outcome):
         if name == "state.h5" and content is None:  # the last sweep was the best one
             continue
         if content is None or "unreadable" in content:
-            t.find(WRONG, f"exit 0, and {name} is not there or not whole")
+            t.find(WRONG, f"exit 0, but {name} is missing or not whole")
     return HARMLESS if now == t.data.expected["a", command.name] else outcome
 
 

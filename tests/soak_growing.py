@@ -312,7 +312,7 @@ class Life:
         begun = time.time()
         while (left := [p for p in pids if os.path.exists(f"/proc/{p}") and is_alive(p)]):
             if time.time() - begun > self.data.patience:
-                self.find("hung", f"ranks are left: {text}")
+                self.find("hung", f"ranks still run: {text}")
                 for pid in left:
                     os.kill(pid, signal.SIGKILL)
                 break
@@ -337,7 +337,7 @@ class Life:
         name = next((n for n in before if work.kind == "whole" or (
             work.kind == "range" and n.endswith(".%d-%d.journal" % work.journal))), None)
         if is_alone and resumed and name and int(resumed[1]) < before[name]:
-            self.find("lost", f"resumed after {resumed[1]}, {before[name]} were recorded: {text}")
+            self.find("lost", f"resumed after {resumed[1]} rows of {before[name]} recorded: {text}")
         if self.result_check(code, work, text):
             return self.end_life()
         now = self.recorded()
@@ -365,19 +365,19 @@ class Life:
             try:
                 there = kind_of(self.result) != "part"
             except OSError as error:
-                self.find("wrong", f"exit {code}, a result that is none: {error} {text}")
+                self.find("wrong", f"exit {code}, and no sound result: {error} {text}")
                 return True
         if not there:
             if code == 0 and work.kind != "range":
-                self.find("wrong", f"exit 0, and no result: {text}")
+                self.find("wrong", f"exit 0, but no result: {text}")
             return False
         whole = self.data.whole(self.setting)
         done = sagitta("diff", whole, self.result)
         if done.returncode or done.stdout or rows_hash(whole) != rows_hash(self.result):
-            self.find("wrong", f"exit {code}, other bytes: {done.stdout}{done.stderr} {text}")
+            self.find("wrong", f"exit {code}, but other bytes: {done.stdout}{done.stderr} {text}")
         done = sagitta("verify", self.result)
         if done.returncode:
-            self.find("wrong", f"exit {code}, verify: {done.stderr} {text}")
+            self.find("wrong", f"exit {code}, but verify fails: {done.stderr} {text}")
         return True
 
     def litter_check(self, is_killed):
@@ -545,7 +545,7 @@ class Life:
         jobs[1].count = ranks[1]
         ends = [self.end(job) for job in jobs]
         if way in ("same", "beside") and not first.is_early and all(code for code, _ in ends):
-            self.find("wrong", f"both are refused: {ends}")
+            self.find("wrong", f"both jobs are refused: {ends}")
         for (code, text), may, work in zip(ends, allowed, (first, second)):
             if not self.over:
                 self.judge(before, work, code, text, may, is_alone=is_alone)
@@ -741,9 +741,9 @@ def options_read(words=None):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tries", type=int, default=500, metavar="ACTS")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--life", type=int, help="this one alone")
+    parser.add_argument("--life", type=int, help="run only this life")
     parser.add_argument("--only", choices=SHARES, metavar="KIND")
-    parser.add_argument("--keep", metavar="FOLDER", help="keep what was wrong here")
+    parser.add_argument("--keep", metavar="FOLDER", help="folder for the results of wrong acts")
     parser.add_argument("--patience", type=float, default=120, metavar="SECONDS")
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_args(words)

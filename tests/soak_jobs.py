@@ -119,7 +119,7 @@ def rank_at_call(t, command, count, words, deadline):
 
 def after_stop(t, done):
     if done.code == 1 and "with PID 0 on" in done.text:
-        t.say("mpirun, which had been stopped, forgot what its ranks ended with")
+        t.say("mpirun, which had been stopped, lost the exit codes of its ranks")
         done.code = 76  # Open MPI's fault: see doc/reliability.md
     if done.code not in (0, 74, 76, None, -signal.SIGKILL):
         t.find(WRONG, f"after a stop: {done.told()}")
@@ -156,7 +156,7 @@ def wait_for_others(t, job, stopped, deadline, whom):
         time.sleep(1.5 * deadline)
     while others & set(rank_pids(t, job)):
         if time.monotonic() - begun > limit:
-            t.find(HUNG, f"{len(others)} ranks go on {limit:.0f} s after {whom} was stopped")
+            t.find(HUNG, f"{len(others)} ranks still run {limit:.0f} s after {whom} was stopped")
             send(others, signal.SIGKILL)
         time.sleep(0.02)
     t.longest = max(t.longest, time.monotonic() - begun)
@@ -218,9 +218,9 @@ def judge_pair(t, commands, versions, ends, forced):
         if good and now[name] not in good or not good and now[name] is not None and not any(
                 now[name] == state.get(name) for i in (0, 1)
                 for state in t.data.states(versions[i], commands[i].name)):
-            t.find(WRONG, f"{name} is of neither of the jobs that ended well ({len(done)})")
+            t.find(WRONG, f"{name} is the result of none of the {len(done)} jobs that ended well")
         if len(good) > 1 and not forced:
-            t.find(WRONG, f"both made {name}, without --force")
+            t.find(WRONG, f"both jobs made {name} without --force")
     t.check_litter(names)
     t.find(HARMLESS if len(done) == 2 else REFUSED, " / ".join(e.told() for e in ends if e.code))
 

@@ -150,7 +150,7 @@ def rows(t):
     if done.code:
         t.check_refusal(t.data.commands["encode"], done, not ranks)
         if not words[0] == "fit" and any(os.path.exists(t.at(f"out/{r}")) for r in results):
-            t.find(WRONG, f"{done.told()}, and a result is there")
+            t.find(WRONG, f"{done.told()}, but there is a result")
         if verdict == SAME and not (name == "column order" and path.endswith(".npy")):
             t.find(WRONG, f"the same numbers are refused: {done.told()}")
         return t.find(REFUSED, done.told())

@@ -149,9 +149,9 @@ def settings(t):
     np.save(t.at("in/rows.npy"), tensors(f"{MADE}/{name}/expected.safetensors")["rows"])
     done = t.run(["encode", "--rows", t.at("in/rows.npy"), "--encoder", out, "--output", codes])
     if done.code or wanted is None:
-        return t.find(WRONG, f"it is taken without a word, and {wanted}: {done.told()}")
+        return t.find(WRONG, f"imported without a message, NumPy: {wanted}, encode: {done.told()}")
     with h5py.File(codes) as f:
         have = float(f["metrics"].attrs["explained_variance"])
     if abs(have - wanted) > AGREE:
-        return t.find(WRONG, f"explained variance {have}, the program's is {wanted}")
+        return t.find(WRONG, f"explained variance is {have}, NumPy computes {wanted}")
     return t.find(HARMLESS)

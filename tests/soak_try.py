@@ -254,7 +254,7 @@ class Try:
 
     def check_refusal(self, command, done, one):
         if done.code not in CODES:
-            self.find(WRONG, f"{command.name}: {done.told()} is not a code for this")
+            self.find(WRONG, f"{command.name}: {done.told()} is not a code for this fault")
         if one and done.messages != 1:
             self.find(WRONG, f"{command.name}: {done.messages} messages: {done.told()}")
 

@@ -52,7 +52,7 @@ static void check_choices(void)
       {2, 40, 256, 256, 4, 0, 0},  {8, 40, 100, 256, 8, 0, 0},  {9, 1, 10, -1, 1, 0, 0},
       {2, 41, 10, -1, 1, 0, 0},
   };
-  claim_begin("the form of an arrow system on an H100");
+  claim_begin("arrow systems on an H100 have the forms of the table");
   for (int i = 0; i < LENGTH(want); i++) {
     struct subbatch_form f = form_of(90, want[i].d, want[i].k, want[i].n);
     ok(f.team == want[i].team && f.blocks == want[i].blocks && f.held == want[i].held &&
@@ -78,14 +78,14 @@ static void check_room(void)
         ok(!f.held || f.held == arrow_resident(d, k), "d = %d, k = %d, %lld rows: held %d", d, k,
            (long long)rows[i], f.held);
         ok(!old.held && !old.mma && (old.team <= 0 || old.blocks == 1),
-           "d = %d, k = %d, %lld rows: as on 9.0", d, k, (long long)rows[i]);
+           "d = %d, k = %d, %lld rows: a form of 9.0 on 8.0", d, k, (long long)rows[i]);
         held += f.held > 0;
         if (f.rounds || f.team <= 0) continue;
         int blocks = f.held ? arrow_resident_blocks(k) : 2, bytes = bytes_of(&f, rows[i]);
         ok(blocks * (bytes + RESERVED) <= ALL, "d = %d, k = %d, %lld rows: %d bytes, %d times", d,
            k, (long long)rows[i], bytes, blocks);
       }
-  ok(held > 100, "%d of these hold factors", held);
+  ok(held > 100, "only %d forms hold factors", held);
   for (idx k = 1; k <= 4; k++) {
     struct subbatch_form f = form_of(90, 2, k, 256);
     int bytes = bytes_of(&f, 256);

@@ -239,7 +239,7 @@ static void start_test(void)
     differ += differ_count(&item, 1, &o);
     item_free(&item);
   }
-  ok(differ == 0, "an escalation that goes on: the reference's bits");
+  ok(differ == 0, "an escalation that continues from a given start: the reference's bits");
 }
 
 int main(void)

@@ -46,7 +46,8 @@ static void values_check(float *atoms, const char *wanted)
       kept += same_hash(atoms, wanted) != 0;
       atoms[i] = old;
     }
-  ok(kept == 0, "each of %d values, changed by its last bit, changes it: %d do not", VALUES, kept);
+  ok(kept == 0, "a change of the last bit of any of %d values changes the hash: %d do not", VALUES,
+     kept);
 }
 
 static void turned_check(const float *atoms, const char *wanted)
@@ -57,10 +58,10 @@ static void turned_check(const float *atoms, const char *wanted)
     for (int i = 0; i < VALUES; i++) other[i] = mask >> i / (D * P) & 1 ? -atoms[i] : atoms[i];
     changed += same_hash(other, wanted) != 1;
   }
-  ok(changed == 0, "no choice of %d atoms' signs changes it", K);
+  ok(changed == 0, "no choice of %d atoms' signs changes the hash", K);
   memcpy(other, atoms, sizeof other);
   for (int i = 0; i < P; i++) other[i] = -other[i];
-  ok(same_hash(other, wanted) == 0, "the sign of one vector of a frame does");
+  ok(same_hash(other, wanted) == 0, "the sign of one vector of a frame changes the hash");
 }
 
 static void order_check(const float *atoms, const char *wanted)
@@ -78,11 +79,11 @@ static void order_check(const float *atoms, const char *wanted)
       memcpy(other + a * D * P, atoms + order[a] * D * P, D * P * sizeof *other);
     changed += same_hash(other, wanted) != 1;
   }
-  ok(changed == 0, "no order of the atoms changes it");
+  ok(changed == 0, "none of 20 orders of the atoms changes the hash");
   memcpy(other, atoms, sizeof other);
   memcpy(other + P, atoms, P * sizeof *other);
   memcpy(other, atoms + P, P * sizeof *other);
-  ok(same_hash(other, wanted) == 0, "the order of a frame's vectors does");
+  ok(same_hash(other, wanted) == 0, "the order of a frame's vectors changes the hash");
 }
 
 int main(void)
@@ -93,8 +94,10 @@ int main(void)
   float atoms[VALUES];
   char sha[SHA256_HEX];
   atoms_make(atoms);
-  ok(hash_of(atoms, 1, sha) && strcmp(sha, vectors) == 0, "%d atoms: %s", VALUES / P, sha);
-  ok(hash_of(atoms, D, sha) && strcmp(sha, frames) == 0, "the same as %d frames: %s", K, sha);
+  ok(hash_of(atoms, 1, sha) && strcmp(sha, vectors) == 0, "the hash of %d atoms: %s", VALUES / P,
+     sha);
+  ok(hash_of(atoms, D, sha) && strcmp(sha, frames) == 0,
+     "the hash of the same values as %d frames: %s", K, sha);
   values_check(atoms, frames);
   turned_check(atoms, frames);
   order_check(atoms, frames);

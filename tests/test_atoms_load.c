@@ -142,7 +142,7 @@ static void atoms_fill(void)
 
 int main(void)
 {
-  claim_begin("atoms, and their hash");
+  claim_begin("loaded atoms, and their hash, are those of the file");
   for (d = 1; d < 3; d++) {
     atoms_fill();
     for (int all_of_it = 0; all_of_it < 2; all_of_it++) {

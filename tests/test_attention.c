@@ -95,7 +95,7 @@ static void kinds_check(void)
                               {.softcap = 30, .causal = 1, .window = 1},
                               {.scale = 0.5},
                               {.scale = 1e-3}};
-  claim_begin("windows, soft caps and scales");
+  claim_begin("results with windows, soft caps and scales are near to softmax attention in f64");
   for (int i = 0; i < LENGTH(kinds); i++) {
     struct attention a = kinds[i];
     a.heads = 6, a.kv_heads = 2, a.d = a.dv = 32;
@@ -111,7 +111,7 @@ static void large_check(void)
 {
   struct attention a = {.heads = 1, .kv_heads = 1, .d = 64, .dv = 64};
   struct sequence s = sequence_make(a, 20, 500, 60);
-  claim_begin("scores up to 1e4 overflow nothing");
+  claim_begin("scores up to 1e4 do not overflow");
   for (gidx i = 0; i < s.n_q; i++) {
     struct distance d = distance_find(&s, i, 0);
     ok(d.out < 2e-2 && d.lse < 1e-2, "query %lld: %.3g, %.3g", (long long)i, d.out, d.lse);
@@ -142,7 +142,7 @@ static void mask_check(struct attention a, gidx n_q, gidx n_kv, const char *cons
 
 static void masks_check(void)
 {
-  claim_begin("masks are exact");
+  claim_begin("each query sees exactly the cells that its mask allows");
   mask_check((struct attention){.causal = 1}, 2, 5, (const char *const[]){"xxxx.", "xxxxx"});
   mask_check((struct attention){.causal = 1}, 5, 2,
              (const char *const[]){"..", "..", "..", "x.", "xx"});
@@ -207,11 +207,11 @@ static void not_finite_check(void)
   struct sequence s = sequence_make(a, 100, 100, 1);
   const struct attention_cells cells = sequence_cells(&s);
   float before[17], after[17];
-  claim_begin("values that are not finite");
+  claim_begin("a NaN in a masked cell changes nothing; a score that is not finite gives NaN");
   sequence_row(&s, &cells, 69, 0, before, &before[16]);
   for (gidx i = 70 * 16; i < 100 * 16; i++) s.k[i] = s.v[i] = NAN;
   sequence_row(&s, &cells, 69, 0, after, &after[16]);
-  ok(!memcmp(before, after, sizeof after), "masked cells hold NaN");
+  ok(!memcmp(before, after, sizeof after), "a NaN in masked cells");
   sequence_row(&s, &cells, 70, 0, after, &after[16]);
   ok(isnan(after[0]) && isnan(after[16]), "a score is NaN");
   for (idx c = 0; c < 16; c++) s.q[c] = s.k[c] = 3e38f;

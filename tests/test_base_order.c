@@ -64,7 +64,7 @@ static void test_sums(void)
     plain += x[i];
   }
   const gidx sizes[] = {0, 1, 4095, 4096, 4097, 8192, 3 * 4096, 5 * 4096 - 1, 7 * 4096 + 3, max};
-  claim_begin("row_sum and block_sum are the tree of (N.0)");
+  claim_begin("row_sum and block_sum are the tree sums of (N.0)");
   for (int i = 0; i < (int)(sizeof sizes / sizeof sizes[0]); i++) {
     ok(sum_matches(x, sizes[i]), "row_sum of %lld rows", (long long)sizes[i]);
     ok(blocks_match(x, sizes[i]), "block_sum of %lld rows", (long long)sizes[i]);
@@ -72,7 +72,7 @@ static void test_sums(void)
   claim_end();
   struct row_sum s = {0};
   for (gidx i = 0; i < max; i++) row_sum_add(&s, x[i]);
-  ok(plain != row_sum_total(&s), "the data tells the tree from a plain chain");
+  ok(plain != row_sum_total(&s), "a plain loop over the same data has another sum");
   free(x);
 }
 
@@ -115,13 +115,14 @@ static void test_random(void)
     fourth += x * x * x * x;
     counts[random_below(1, 3, (uint64_t)i, 7)]++;
   }
-  ok(fabs(sum / n) < 0.01, "mean %.4f", sum / n);
-  ok(fabs(squares / n - 1) < 0.01, "variance %.4f", squares / n);
-  ok(fabs(fourth / n - 2.9) < 0.05, "fourth moment %.3f (12 uniforms: 2.9)", fourth / n);
+  ok(fabs(sum / n) < 0.01, "normal numbers have mean %.4f", sum / n);
+  ok(fabs(squares / n - 1) < 0.01, "normal numbers have variance %.4f", squares / n);
+  ok(fabs(fourth / n - 2.9) < 0.05,
+     "normal numbers have fourth moment %.3f (expected of 12 uniforms: 2.9)", fourth / n);
   for (int i = 0; i < 7; i++) max = abs(counts[i] - n / 7) > max ? abs(counts[i] - n / 7) : max;
-  ok(max < 1200, "seven boxes are even to %d of %d", max, n / 7);
+  ok(max < 1200, "counts of seven equal numbers differ by at most %d of %d", max, n / 7);
   ok(random_bits(1, 2, 3) != random_bits(1, 3, 2) && random_bits(1, 2, 3) != random_bits(2, 2, 3),
-     "seed, stream and counter all matter");
+     "another seed, stream or counter gives other bits");
 }
 
 static void test_fingerprint(void)
@@ -129,14 +130,15 @@ static void test_fingerprint(void)
   float x[1000];
   for (int i = 0; i < 1000; i++) x[i] = (float)random_normal(1, 1, (uint64_t)i);
   uint64_t whole = fingerprint(x, 1000, 4, 50);
-  ok(whole == fingerprint(x, 333, 4, 50) + fingerprint(x + 333, 667, 4, 383), "parts add up");
+  ok(whole == fingerprint(x, 333, 4, 50) + fingerprint(x + 333, 667, 4, 383),
+     "fingerprints of parts add up to that of the whole");
   float swap = x[3];
   x[3] = x[4];
   x[4] = swap;
-  ok(whole != fingerprint(x, 1000, 4, 50), "order matters");
+  ok(whole != fingerprint(x, 1000, 4, 50), "the order of values changes the fingerprint");
   whole = fingerprint(x, 250, 16, 7);
   ok(whole == fingerprint(x, 83, 16, 7) + fingerprint(x + 332, 167, 16, 90),
-     "so do parts by fours");
+     "fingerprints of parts of every fourth value add up");
   int same = 0;
   for (int i = 0; i < 8; i++)
     for (int j = 0; j < 8; j++) {
@@ -146,7 +148,7 @@ static void test_fingerprint(void)
       x[i] = -x[i];
       if (i != j) x[j] = -x[j];
     }
-  ok(same == 0, "one sign or two that change are seen: %d of 64 not", same);
+  ok(same == 0, "a change of one or two signs changes the fingerprint: %d of 64 do not", same);
 }
 
 int main(void)

@@ -68,7 +68,7 @@ static void file_check(int from, int log)
   progress_start(&p, "encode", "rows", 240);
   wait_for(&p, 8);
   progress_show(&p, 60);
-  ok(!*said(from), "nothing after eight seconds");
+  ok(!*said(from), "no line in the first eight seconds");
   wait_for(&p, 12);
   progress_show(&p, 200);
   const char *text = said(from);
@@ -89,7 +89,7 @@ static void file_check(int from, int log)
   log_setup(LOG_QUIET, 0);
   wait_for(&p, 20);
   progress_show(&p, 990);
-  ok(!*said(from) && !*said(log), "nothing with --quiet");
+  ok(!*said(from) && !*said(log), "no line with --quiet");
   log_setup(LOG_NORMAL, 0);
 }
 
@@ -104,12 +104,12 @@ static void terminal_check(int from, int log)
   ok(!strcmp(text, "\rsolve   90 of 100 systems (90 %), 5 systems/s, 2 s left"), "%s", text);
   p.shown += 60; /* so that half a second since the last line has not passed */
   progress_show(&p, 95);
-  ok(!*said_there(from, 100), "nothing within half a second");
+  ok(!*said_there(from, 100), "no second line within half a second");
   progress_show(&p, 100);
   text = said_there(from, 10000);
   ok(strstr(text, "100 of 100 systems (100 %)") && !strcmp(text + strlen(text) - 2, " \r"),
-     "the last one is there, and goes: %s", text);
-  ok(!*said(log), "the log has none of it");
+     "the last line is printed, and erased: %s", text);
+  ok(!*said(log), "the log has no line of progress");
 }
 
 int main(void)
@@ -119,16 +119,16 @@ int main(void)
   int from = open(name, O_RDONLY);
   log_setup(LOG_NORMAL, 0);
   log_attach(fopen(other, "w"));
-  claim_begin("lines in a file, and in the log");
+  claim_begin("progress in a file and in the log is printed line by line");
   ok(file >= 0 && log >= 0 && from >= 0 && !stderr_to(file), "files");
   file_check(from, log);
   claim_end();
-  claim_begin("a line on a terminal");
+  claim_begin("progress on a terminal is one line, which is overwritten");
   int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
   int is_there = terminal >= 0 && !grantpt(terminal) && !unlockpt(terminal);
   int end = is_there ? open(ptsname(terminal), O_RDWR | O_NOCTTY) : -1;
   if (end < 0)
-    skip("there are no terminals");
+    skip("a pseudo-terminal cannot be opened");
   else if (ok(!stderr_to(end), "a terminal"))
     terminal_check(terminal, log);
   claim_end();

@@ -119,8 +119,8 @@ static void mask_test(void)
   pthread_t thread;
   struct cores cores;
   cores_find(&cores);
-  ok(CPU_COUNT(&cores.own) == begun && cores.is_placed, "%d cores, of %d", CPU_COUNT(&cores.own),
-     begun);
+  ok(CPU_COUNT(&cores.own) == begun && cores.is_placed,
+     "a bound process still sees %d cores, of %d", CPU_COUNT(&cores.own), begun);
   team_spare_set(4);
   pthread_create(&thread, NULL, mask_caller, same);
   pthread_join(thread, NULL);
@@ -155,7 +155,7 @@ int main(void)
   static const int spares[] = {1, 2, 3, 16, 5};
   begin_bound();
   mask_test();
-  claim_begin("each task once, several loops at a time");
+  claim_begin("loops that run at a time do each of their tasks once");
   for (int i = 0; i < (int)(sizeof spares / sizeof *spares); i++) callers_test(spares[i]);
   claim_end();
   claim_begin("all spare threads are used, but no more than there are tasks");

@@ -98,7 +98,7 @@ static int test_looker(struct comm *c, const struct made *m, struct support_view
   struct color_looker looker = {own, plain_look};
   struct classes found;
   TRY(coloring_run(c, own, 2, &looker, &found));
-  ok(same(wanted, &found), "%s: by a looker: %d classes, not %d", m->name, found.count,
+  ok(same(wanted, &found), "%s: a looker gives the same classes: %d, not %d", m->name, found.count,
      wanted->count);
   classes_free(&found);
   if (c->rank == c->size - 1) looker.look = failing_look;
@@ -139,20 +139,20 @@ int main(void)
   static const struct made all[] = {
       {"no rows", 0, 5, 4, 0, 0},
       {"one row", 1, 7, 4, 0, 0},
-      {"rows of one atom", 90, 40, 1, 0, 0},
+      {"rows with a single atom", 90, 40, 1, 0, 0},
       {"dead atoms", 50, 3000, 8, 1, 0},
       {"even", 3000, 700, 12, 0, 0},
       {"a lot", 900, 512, 6, 1, 0},
-      {"a lot and one", 900, 513, 6, 1, 0},
+      {"a lot of atoms and one more", 900, 513, 6, 1, 0},
       {"long rows", 60, 2000, LONGEST, 1, 0},
       {"skewed", 2500, 1500, 20, 1, 3},
-      {"every atom a class", 40, 130, LONGEST, 0, 0},
+      {"every atom in a class of its own", 40, 130, LONGEST, 0, 0},
   };
   struct comm c;
   if (comm_open(&c)) return 1;
   tap_rank = c.rank;
   for (int i = 0; i < LENGTH(all); i++) {
-    claim_begin("%s", all[i].name);
+    claim_begin("%s: the classes of the serial reference", all[i].name);
     int status = test_made(&c, &all[i]);
     ok(status == OK, "status %d: %s", status, status_message());
     claim_end();
@@ -162,8 +162,8 @@ int main(void)
   status_clear();
   ok(coloring_bytes(10, (gidx)1 << 32, &bytes) == ERR_INPUT &&
          strstr(status_message(), "more ranks") && strstr(status_message(), "--minibatch"),
-     "the message says what to do: %s", status_message());
-  ok(coloring_bytes(10, 100, &bytes) == OK && bytes > 0, "few entries");
+     "the message about too many entries says what to do: %s", status_message());
+  ok(coloring_bytes(10, 100, &bytes) == OK && bytes > 0, "few entries are accepted");
   claim_end();
   int status = done_testing();
   return comm_close(&c) || status;

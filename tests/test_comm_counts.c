@@ -162,15 +162,16 @@ int main(void)
   refused(comm_alltoallv(&c, AT, few, AT, few, (size_t)INT_MAX + 1), "alltoallv");
   refused(comm_broadcast(&c, AT, 2, (size_t)1 << 32), "a broadcast of 2^32 bytes an item");
   claim_end();
-  claim_begin("more than 2^31 - 1 items of all ranks go to their places, in parts or in one");
+  claim_begin("more than 2^31 - 1 items of all ranks arrive in order, in one or several parts");
   taken(comm_allgather(&c, AT, want(fit), 8, AT), 1, "allgather of as many as MPI counts");
   taken(comm_allgather(&c, AT, want(many), 8, AT), 2, "allgather");
-  taken(comm_allgather(&c, AT, want(most), 8, AT), 2, "allgather, the most");
+  taken(comm_allgather(&c, AT, want(most), 8, AT), 2, "allgather, as many as possible");
   taken(comm_gather(&c, AT, want(many), 8, AT), 2, "gather");
-  taken(comm_gather(&c, AT, want(most), 8, AT), 1, "gather, the most");
+  taken(comm_gather(&c, AT, want(most), 8, AT), 1, "gather, as many as possible");
   is_sent = 1;
   taken(comm_alltoallv(&c, AT, want(many), AT, few, 8), 1, "sent by alltoallv");
-  taken(comm_alltoallv(&c, AT, want(most), AT, few, 8), 1, "sent by alltoallv, the most");
+  taken(comm_alltoallv(&c, AT, want(most), AT, few, 8), 1,
+        "sent by alltoallv, as many as possible");
   is_sent = 0;
   taken(comm_alltoallv(&c, AT, few, AT, want(many), 8), 1, "received by alltoallv");
   claim_end();

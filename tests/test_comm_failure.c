@@ -209,7 +209,8 @@ static void table_check(struct comm *c, int with_lost)
 static void check_keys(struct comm *c)
 {
   char own[32], want[32];
-  claim_begin("the lowest key is reported, of equal ones the lowest rank");
+  claim_begin(
+      "the failure with the lowest key is reported, with equal keys that of the lowest rank");
   for (int way = 0; way < 3; way++) {
     snprintf(own, sizeof own, "rank %d", c->rank);
     int status = fail(c->rank ? ERR_IO : ERR_MEMORY, own);
@@ -233,17 +234,18 @@ static void check_keys(struct comm *c)
 static void check_needed(struct comm *c)
 {
   int many = c->size > 1;
-  claim_begin("memory that operations need");
-  ok(comm_proceeds(c), "before a failure");
+  claim_begin("an operation in lockstep allocates memory in spite of an earlier failure");
+  ok(comm_proceeds(c), "memory is allocated before a failure");
   comm_record(c, fail(ERR_INPUT, "a failure"));
-  ok(!comm_proceeds(c), "not after one");
+  ok(!comm_proceeds(c), "memory is not allocated after a failure");
   comm_lockstep_begin(c);
-  ok(comm_proceeds(c) == many, "but in lockstep");
-  ok(comm_record_needed(c, ERR_MEMORY) == (many ? ERR_MEMORY : OK), "whose own failure is final");
+  ok(comm_proceeds(c) == many, "memory is allocated after a failure in lockstep");
+  ok(comm_record_needed(c, ERR_MEMORY) == (many ? ERR_MEMORY : OK),
+     "a failure to allocate in lockstep is final");
   comm_lockstep_end(c);
   state_clear(c);
   ok(comm_record_needed(c, fail(ERR_MEMORY, "none")) == OK && comm_failure(c) == ERR_MEMORY,
-     "or recorded");
+     "a failure to allocate without lockstep is recorded");
   state_clear(c);
   claim_end();
 }
@@ -254,7 +256,7 @@ static void check_part(struct comm *c)
 {
   struct comm part = {0};
   int odd = c->rank % 2, fails = odd == (c->size > 1);
-  claim_begin("parts and their parent");
+  claim_begin("a failure in a part is PENDING in its parent until the parent agrees");
   ok(comm_split(c, odd, &part) == OK, "split");
   for (int common = 0; common < 2; common++) {
     int first = fails && part.rank == 0, known = common ? fails : first;
@@ -283,11 +285,13 @@ static void check_part(struct comm *c)
   comm_agree(&part, fails ? fail(ERR_DEVICE, "no device") : OK);
   comm_recover(&part);
   status_clear();
-  ok(c->failure.condition == COMM_OK && comm_agree(c, OK) == OK, "recover undoes both");
+  ok(c->failure.condition == COMM_OK && comm_agree(c, OK) == OK,
+     "recovery of the part clears its failure in the parent, too");
   if (fails) comm_record(c, fail(ERR_IO, "of all"));
   comm_agree(&part, fails ? fail(ERR_DEVICE, "no device") : OK);
   comm_recover(&part);
-  ok(comm_failure(c) == (fails ? ERR_IO : OK), "but not what was of all");
+  ok(comm_failure(c) == (fails ? ERR_IO : OK),
+     "recovery of the part leaves a failure of all ranks");
   state_clear(c);
   ok(comm_unite(c, &part) == OK, "unite");
   claim_end();
@@ -300,12 +304,14 @@ static void check_alone(struct comm *c)
   struct comm part = {0};
   gidx one = c->rank;
   int last = c->rank == c->size - 1;
-  claim_begin("a rank alone");
+  claim_begin("the communicator of one rank shares the failure state of all ranks");
   ok(comm_alone(c, &part) == OK && comm_is_alone(&part) && comm_whole(&part) == c, "alone");
-  ok(!comm_is_alone(c) && comm_whole(c) == c, "all are not");
+  ok(!comm_is_alone(c) && comm_whole(c) == c, "the communicator of all ranks is not alone");
   if (last) comm_record(&part, fail(ERR_INPUT, "alone"));
-  ok(comm_failure(c) == (last ? ERR_INPUT : OK), "recorded for all");
-  ok(comm_sum(&part, &one, 1) == ERR_INPUT && one == c->rank, "learnt at an operation of one");
+  ok(comm_failure(c) == (last ? ERR_INPUT : OK),
+     "a failure that one rank records alone is recorded for all");
+  ok(comm_sum(&part, &one, 1) == ERR_INPUT && one == c->rank,
+     "all ranks learn of the failure at an operation of one rank");
   ok(comm_failure_is_common(&part) && comm_failure_is_common(c), "common");
   comm_recover(&part);
   ok(!comm_failure(c), "recovered");
@@ -320,14 +326,15 @@ int main(void)
   if (comm_open(&c)) return 1;
   tap_rank = c.rank;
   log_setup(LOG_QUIET, c.rank);
-  claim_begin("OK, PENDING and FAILED: every event, whichever rank fails");
+  claim_begin(
+      "every event in OK, PENDING and FAILED has the result of the table, whichever rank fails");
   table_check(&c, 0);
   claim_end();
   check_keys(&c);
   check_needed(&c);
   check_part(&c);
   check_alone(&c);
-  claim_begin("LOST");
+  claim_begin("every event in LOST has the result of the table");
   table_check(&c, 1);
   claim_end();
   ok(comm_close(&c) == OK, "close");

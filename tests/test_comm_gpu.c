@@ -146,11 +146,11 @@ static void check_device(struct comm *c, const struct how *how, gidx message)
   options.local_rank = c->local_rank;
   int status = device_open(&dev, &options);
   if (!ok(!comm_agree(c, status) && !comm_devices_open(c, c, &dev, message),
-          "%s: devices are joined", how->kind)) {
+          "%s: the devices of all ranks open for transfers", how->kind)) {
     printf("# %s\n", status_message());
     return;
   }
-  claim_begin("%s: buffers are gathered and exchanged as memory is, messages of %lld bytes",
+  claim_begin("%s: gather and exchange move buffers like memory, in messages of %lld bytes",
               how->kind, (long long)message);
   for (int turn = 0; turn < 4; turn++) {
     check_gather(c, &dev, turn);

@@ -51,8 +51,10 @@ static int memory_check(struct comm *c)
   TRY(comm_shared_sync(c, &s));
   gidx all_good = good;
   TRY(comm_sum(c, &all_good, 1));
-  ok(all_good == c->size, "zeros on a boundary, on %lld of %d ranks", (long long)all_good, c->size);
-  ok(comm_agree(c, rounds_run(c, &s)) == OK, "what is written is read %s", status_message());
+  ok(all_good == c->size, "shared memory is zero and aligned, on %lld of %d ranks",
+     (long long)all_good, c->size);
+  ok(comm_agree(c, rounds_run(c, &s)) == OK, "each rank reads what the others wrote %s",
+     status_message());
   TRY(comm_shared_close(c, &s));
   ok(!s.state && !s.at, "closed");
   return comm_shared_close(c, &s);
@@ -63,13 +65,15 @@ static void refusals_check(const struct comm *c)
 {
   struct rlimit was, small = {1 << 20, RLIM_INFINITY};
   int status = comm_shared_check(c, (gidx)1 << 46);
-  ok(status == ERR_MEMORY || c->local_rank, "too much: %s", status_message());
+  ok(status == ERR_MEMORY || c->local_rank, "more memory than a machine has is refused: %s",
+     status_message());
   status_clear();
   getrlimit(RLIMIT_FSIZE, &was);
   small.rlim_max = was.rlim_max;
   setrlimit(RLIMIT_FSIZE, &small);
   status = comm_shared_check(c, 1 << 21);
-  ok(status == (c->local_rank ? OK : ERR_MEMORY), "small files: %s", status_message());
+  ok(status == (c->local_rank ? OK : ERR_MEMORY),
+     "more memory than the limit of a file is refused: %s", status_message());
   status_clear();
   setrlimit(RLIMIT_FSIZE, &was);
 }

@@ -41,28 +41,34 @@ static int refuses(int ranks, const char *who, const char *variable)
 static void check_sizes(void)
 {
   launched(NULL, NULL);
-  ok(launcher_check(1, 1) == OK, "one process that nobody launched");
+  ok(launcher_check(1, 1) == OK, "one process that nobody launched is accepted");
   launched("SLURM_NTASKS=4", "SLURM_PROCID=0");
-  ok(launcher_check(1, 1) == OK && launcher_size() == -1, "one process in an allocation of four");
+  ok(launcher_check(1, 1) == OK && launcher_size() == -1,
+     "one process in an allocation of four tasks is accepted");
   launched("SLURM_STEP_NUM_TASKS=4", "SLURM_STEP_ID=0");
-  ok(launcher_check(4, 1) == OK, "four tasks of a step, which MPI knows");
-  ok(refuses(1, "srun started 4", "SLURM_STEP_NUM_TASKS"), "four of which it knows one");
-  ok(refuses(2, "MPI knows of 2", "srun --mpi=pmix"), "four of which it knows those of a node");
-  ok(launcher_check(6, 1) == OK, "a job in several parts, of which one has four");
+  ok(launcher_check(4, 1) == OK, "a step of four tasks, all of which MPI knows, is accepted");
+  ok(refuses(1, "srun started 4", "SLURM_STEP_NUM_TASKS"),
+     "a step of four tasks, of which MPI knows one, is refused");
+  ok(refuses(2, "MPI knows of 2", "srun --mpi=pmix"),
+     "a step of four tasks, of which MPI knows two, is refused");
+  ok(launcher_check(6, 1) == OK,
+     "more ranks than tasks of the step are accepted: a job has several parts");
   launched("SLURM_STEP_NUM_TASKS=4", NULL);
-  ok(launcher_check(1, 1) == OK, "a number without a step");
+  ok(launcher_check(1, 1) == OK, "a number of tasks without a step is ignored");
   launched("SLURM_STEP_NUM_TASKS=1", "SLURM_STEP_ID=0");
-  ok(launcher_check(1, 1) == OK, "a step of one task");
+  ok(launcher_check(1, 1) == OK, "a step of one task is accepted");
   launched("PMI_SIZE=3", NULL);
-  ok(refuses(1, "PMI", "PMI_SIZE") && launcher_check(3, 1) == OK, "a launcher with PMI");
+  ok(refuses(1, "PMI", "PMI_SIZE") && launcher_check(3, 1) == OK,
+     "a launcher with PMI is refused if MPI knows one rank of three, else accepted");
   launched("OMPI_COMM_WORLD_SIZE=2", NULL);
-  ok(refuses(1, "Open MPI", "OMPI_COMM_WORLD_SIZE"), "mpirun of another MPI");
+  ok(refuses(1, "Open MPI", "OMPI_COMM_WORLD_SIZE"), "mpirun of another MPI is refused");
   status_clear();
   ok(launcher_check(1, 0) == ERR_USAGE && strstr(status_message(), "has no MPI") &&
          strstr(status_message(), "built with MPI"),
-     "a program without MPI");
+     "a launched program without MPI is refused");
   launched("OMPI_COMM_WORLD_SIZE=2", "PMI_SIZE=8");
-  ok(launcher_check(2, 1) == OK && launcher_check(8, 1) == OK, "a launcher in a task of another");
+  ok(launcher_check(2, 1) == OK && launcher_check(8, 1) == OK,
+     "mpirun in a task of another launcher: the size of either is accepted");
 }
 
 int main(void)
@@ -70,11 +76,11 @@ int main(void)
   launched(NULL, NULL);
   ok(launcher_is_none() && launcher_rank() == -1, "a process that nobody launched has no rank");
   launched("OMPI_COMM_WORLD_RANK=5", "PMI_RANK=1");
-  ok(!launcher_is_none() && launcher_rank() == 5, "the rank is that of mpirun");
+  ok(!launcher_is_none() && launcher_rank() == 5, "mpirun tells the rank");
   launched("PMIX_RANK=3", "SLURM_PROCID=0");
-  ok(launcher_rank() == 3, "and not that of a job around it");
+  ok(launcher_rank() == 3, "the rank is that of PMIx, not of the job of Slurm around it");
   launched("SLURM_STEP_ID=0", NULL);
-  ok(!launcher_is_none() && launcher_rank() == -1, "a step of Slurm alone says no rank");
+  ok(!launcher_is_none() && launcher_rank() == -1, "a step of Slurm alone tells no rank");
   check_sizes();
   return done_testing();
 }

@@ -87,7 +87,8 @@ static void test_nothing(struct comm *c)
     for (int i = 0; i < 3 && receives; i++) moved &= items[c->size > 1 ? i : 8 + i] == 1 + i;
   }
   gidx sum = 1;
-  ok(moved && !comm_sum(c, &sum, 1) && sum == c->size, "nothing may stand where something does");
+  ok(moved && !comm_sum(c, &sum, 1) && sum == c->size,
+     "a rank may send nothing from an address at which it receives");
 }
 
 enum verb { GATHER, GATHER_ALL, EXCHANGE, BROADCAST, SUM, VERBS };
@@ -179,7 +180,7 @@ static void test_late(struct comm *c)
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ended);
   double busy =
       (double)(ended.tv_sec - begun.tv_sec) + 1e-9 * (double)(ended.tv_nsec - begun.tv_nsec);
-  ok(!status && busy < 0.3, "a second of waiting takes %.3f s of a core", busy);
+  ok(!status && busy < 0.3, "waiting takes %.3f s of a core", busy);
 }
 
 static void test_many(struct comm *c)
@@ -226,7 +227,7 @@ static void test_sums(struct comm *c)
   ok(!status && values[0] == c->size * (c->size - 1) / 2 && values[1] == c->size, "sum");
   status = comm_allgather_long(c, 5 * c->rank, all) | comm_allgather_real(c, 0.5 * c->rank, reals);
   ok(!status && all[c->size - 1] == 5 * (c->size - 1) && reals[c->size - 1] == 0.5 * (c->size - 1),
-     "the allgathers of one number each");
+     "allgather of one number of each rank");
   status = comm_broadcast(c, &word, 1, sizeof word);
   ok(!status && word == 77, "broadcast");
 }
@@ -240,20 +241,21 @@ static void state_clear(struct comm *c)
 
 static void test_agree(struct comm *c)
 {
-  ok(comm_agree(c, OK) == OK && !comm_failure_is_common(c), "all fine");
+  ok(comm_agree(c, OK) == OK && !comm_failure_is_common(c),
+     "an agreement without a failure reports none");
   int last = c->rank == c->size - 1;
   int status = last ? status_fail(ERR_INPUT, __FILE__, __LINE__, "rank %d fails", c->rank) : OK;
   status = comm_agree(c, status);
   char want[32];
   snprintf(want, sizeof want, "rank %d fails", c->size - 1);
   ok(status == ERR_INPUT && comm_failure_is_common(c) && !strcmp(status_message(), want),
-     "one fails, all know");
+     "a failure of one rank is known to all ranks");
   state_clear(c);
   status = status_fail(c->rank ? ERR_IO : ERR_MEMORY, __FILE__, __LINE__, "rank %d", c->rank);
   status = comm_agree_at(c, status, -c->rank);
   snprintf(want, sizeof want, "rank %d", c->size - 1);
   ok(status == (c->size > 1 ? ERR_IO : ERR_MEMORY) && !strcmp(status_message(), want),
-     "all fail, the smallest key is told");
+     "of failures on all ranks the one with the smallest key is reported");
   state_clear(c);
 }
 
@@ -294,9 +296,9 @@ static void test_local_failure(struct comm *c)
     state_clear(c);
     works &= verb_call(c, verb, out) == OK && !comm_failure(c);
   }
-  ok(all_know, "all ranks learn of the first failure of one");
-  ok(none_moved, "nothing is moved then");
-  ok(works, "and the next operation works");
+  ok(all_know, "all ranks learn of the first failure of one rank");
+  ok(none_moved, "an operation that reports a failure moves nothing");
+  ok(works, "the operation after the report works");
 }
 
 /* In lockstep a rank that failed goes on.  What operations move is right, and the next agreement
@@ -317,8 +319,8 @@ static void test_met(struct comm *c)
     known &= comm_agree(c, OK) == ERR_MEMORY && comm_failure_is_common(c);
     state_clear(c);
   }
-  ok(moved, "all moves as if none had failed");
-  ok(known, "and the next agreement tells");
+  ok(moved, "operations in lockstep move items in spite of a failure");
+  ok(known, "the agreement after lockstep reports the failure");
 }
 
 /* Ranks with even numbers form a part, and so do the others.  Operations of a part are among its
@@ -343,7 +345,8 @@ static void test_split(struct comm *c)
   status = comm_agree(&part, status);
   ok(status == (odd ? ERR_INPUT : OK), "a failure is known to its part");
   status = comm_agree(c, status);
-  ok(status == (c->size > 1 ? ERR_INPUT : OK), "and then to all");
+  ok(status == (c->size > 1 ? ERR_INPUT : OK),
+     "after an agreement of all ranks a failure of a part is known to all");
   state_clear(&part);
   state_clear(c);
   double before = c->bytes, own = part.bytes;
@@ -377,7 +380,7 @@ static void test_alone(struct comm *c)
     ok(status == ERR_INPUT && comm_failure_is_common(c) && !strcmp(status_message(), want),
        "a failure of one is known to all, turn %d: %s", turn, status_message());
     state_clear(&part);
-    ok(!comm_failure(&part) && !comm_failure(c), "and is over");
+    ok(!comm_failure(&part) && !comm_failure(c), "a failure is over after recovery");
   }
   ok(comm_unite(c, &part) == OK && !part.state, "unite");
   claim_end();

@@ -442,7 +442,7 @@ static void lots_test(void)
   const struct arrow_options plain = {0};
   int count = is_small() ? 3 : 3000;
   struct arrow_item *items = malloc((size_t)count * sizeof *items);
-  claim_begin("several lots: the bits of the CPU");
+  claim_begin("systems in several lots: the bits of the CPU");
   for (int i = 0; i < count; i++)
     items[i] = item_make(2, 8, i == 1 && !is_small() ? 300000 : i * 7919 % 400, i, i == 2);
   int differ = differ_count(items, count, &plain, 1);
@@ -472,7 +472,7 @@ int main(void)
   lots_test();
   ok(launches[1] > launches[0] && launches[2] > launches[0] && launches[3] > launches[1] &&
          launches[3] > launches[2],
-     "%lld kernels, %lld where systems are fetched, %lld where steps are returned, %lld of both",
+     "%lld kernels, %lld if systems are fetched, %lld if steps are returned, %lld if both are",
      (long long)launches[0], (long long)launches[1], (long long)launches[2],
      (long long)launches[3]);
   ok(gpu.counts.kernels > 0 && gpu.counts.put > 0 && gpu.counts.got > 0,

@@ -338,13 +338,14 @@ static void order_check(void)
 static const struct {
   const char *text;
   void (*collect)(void);
-} claims[] = {{"lengths, streams, paged pools", lengths_check},
-              {"widths and types", widths_check},
-              {"masks, groups, soft caps, widths that fill no tile", kinds_check},
-              {"stages of copies, in many launches", stages_check},
-              {"weights far from 1, and values that are not finite", values_check},
-              {"parts of more than one launch", launches_check},
-              {"positions out of order change the result", order_check}};
+} claims[] = {
+    {"lengths, streams and paged pools: the reference's bits", lengths_check},
+    {"widths and types: the reference's bits", widths_check},
+    {"masks, groups, soft caps, widths that fill no tile: the reference's bits", kinds_check},
+    {"stages of copies, in many launches: the reference's bits", stages_check},
+    {"weights far from 1, and values that are not finite: the reference's bits", values_check},
+    {"parts of more than one launch: the reference's bits", launches_check},
+    {"positions out of order change the result", order_check}};
 
 int main(void)
 {

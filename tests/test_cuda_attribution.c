@@ -293,9 +293,10 @@ static void ties_check(void)
 static const struct {
   const char *text;
   void (*collect)(void);
-} claims[] = {{"types, streams and paged pools", layouts_check},
-              {"masks, groups, soft caps, widths, lists of any length", kinds_check},
-              {"equal contributions are in order, and those of 0 are left out", ties_check}};
+} claims[] = {
+    {"types, streams and paged pools: the reference's bits", layouts_check},
+    {"masks, groups, soft caps, widths, lengths of lists: the reference's bits", kinds_check},
+    {"equal contributions are in order, and those of 0 are left out", ties_check}};
 
 int main(void)
 {

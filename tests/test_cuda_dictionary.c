@@ -103,7 +103,7 @@ int main(void)
   atoms = malloc((size_t)MOST * P * sizeof *atoms);
   atoms_fill();
   for (int i = 0; i < LENGTH(threads); i++) {
-    claim_begin("the dictionary is what was put, by %d threads", threads[i]);
+    claim_begin("the device holds the atoms and numbers that %d threads put there", threads[i]);
     for (int filter = 0; filter < 2; filter++) {
       dictionary_check(threads[i], filter ? "on" : "off", even, 1);
       dictionary_check(threads[i], filter ? "on" : "off", all, 1);

@@ -81,13 +81,14 @@ static void check_order(void)
       before = stage;
     }
   }
-  ok(within, "no plan takes more than is free, or other than its ledger says");
-  ok(order, "with less memory a plan never goes back in the order of what is cut");
-  ok(wanted, "a filter that is wanted is kept");
-  ok(least && failed > 200, "%d problems end with numbers, where not even a tile fits", failed);
+  ok(within, "no plan takes more than is free, and each takes what its ledger says");
+  ok(order, "less memory never gives a plan that cuts less");
+  ok(wanted, "a filter that was asked for is kept");
+  ok(least && failed > 200, "if not even a tile fits, the message has megabytes: %d such problems",
+     failed);
   ok(stages[0] && stages[1] && stages[2] && stages[3],
-     "all was met: %d plans whole, %d fewer rows, %d without filter, %d windows", stages[0],
-     stages[1], stages[2], stages[3]);
+     "every kind of plan was met: %d whole, %d with fewer rows, %d without filter, %d in windows",
+     stages[0], stages[1], stages[2], stages[3]);
 }
 
 /* The bytes that exact.c allocates for a launch with n rows. */
@@ -178,7 +179,7 @@ static void check_sizes(void)
       {1, 4096, 32768, 1}, {1, 1280, 8192, 1},    {1, 1279, 8192, 0},   {2, 4096, 32768, 0},
       {1, 1280, 32768, 0}, {1, 4096, 1000000, 0}, {1, 8192, 262144, 1}, {1, 4096, 300, 0},
   };
-  claim_begin("sizes of sampled scores are kept if they should be");
+  claim_begin("sizes of sampled scores are kept if the kernels need them and they fit");
   for (int i = 0; i < LENGTH(cases); i++)
     for (int wgmma = 0; wgmma < 2; wgmma++) {
       struct plan_lists l = plan_lists_of(wgmma, cases[i].d, cases[i].p, 32, cases[i].frames);
@@ -198,7 +199,7 @@ static void check_layout(void)
   gidx bytes = plan_screen_layout(&a, NULL);
   int none = !a.totals && !a.values;
   ok(none && bytes > 0 && bytes < (gidx)sizeof base && plan_screen_layout(&a, base) == bytes,
-     "counting and placing give the same bytes");
+     "the layout has as many bytes when counted as when placed");
   gidx rows = SCREEN_ROWS;
   const char *const at[] = {(char *)a.totals, (char *)a.reach, (char *)a.threshold, (char *)a.path,
                             (char *)a.counts, (char *)a.start, (char *)a.held,      (char *)a.left,
@@ -210,7 +211,7 @@ static void check_layout(void)
   int good = at[0] == base;
   for (int i = 0; i < LENGTH(size); i++)
     good &= at[i] + size[i] <= at[i + 1] && (at[i] - base) % 256 == 0;
-  ok(good, "the arrays follow one another, 256 bytes aligned");
+  ok(good, "the arrays follow one another, aligned to 256 bytes");
 }
 
 /* The job of tests/test_cuda_faults.py, with the memory sizes of that test, meets plans of stages 0

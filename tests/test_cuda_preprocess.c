@@ -167,10 +167,10 @@ int main(void)
     check_take(is_small() ? 70 : 9001, widths[i]);
     claim_end();
   }
-  claim_begin("a value that the mean makes infinite is found");
+  claim_begin("a value that becomes infinite less the mean is found");
   check_overflow();
   claim_end();
-  claim_begin("sums of columns");
+  claim_begin("sums of columns have the bits of the host's");
   check_sums(83);
   if (!is_small()) check_sums(768);
   claim_end();

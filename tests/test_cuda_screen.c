@@ -107,7 +107,9 @@ static void check_positive_paths(const struct how *how)
     c.kind = few[i];
     c.top_k = few[i] == FEW ? 100 : 32;
     f = paths(c, how);
-    ok(f.rows[SCREEN_CERTIFIED] == 0, "%s: kind %d has too few: %lld, %lld rows by their list",
+    ok(f.rows[SCREEN_CERTIFIED] == 0,
+       "%s: kind %d has too few positive scores: %lld rows left by their estimate, %lld by their "
+       "list",
        unit, few[i], (long long)f.rows[SCREEN_ESTIMATE], (long long)f.rows[SCREEN_LIST]);
   }
 }
@@ -125,7 +127,7 @@ static void check_estimate(void)
   ok(right.rows[SCREEN_ESTIMATE] == 0 && right.rows[SCREEN_CERTIFIED] == 300,
      "estimates are good: %lld rows certified", (long long)right.rows[SCREEN_CERTIFIED]);
   ok(f.rows[SCREEN_ESTIMATE] > 0 && f.rows[SCREEN_ESTIMATE] + f.rows[SCREEN_CERTIFIED] == 300,
-     "estimates too high on purpose: %lld of 300 rows take the direct path",
+     "estimates that are too high: %lld of 300 rows take the direct path",
      (long long)f.rows[SCREEN_ESTIMATE]);
 }
 
@@ -250,7 +252,7 @@ int main(void)
   if (!gpu_present()) return done_testing();
   if (check_small()) return done_testing();
   for (int h = 0; h < LENGTH(hows); h++) {
-    claim_begin("%s: rows take the direct path if they must, and only then",
+    claim_begin("%s: rows take the direct path if and only if they must",
                 hows[h].test ? "mma.sync" : "the unit at hand");
     check_paths(&hows[h]);
     check_positive_paths(&hows[h]);
@@ -267,7 +269,7 @@ int main(void)
   claim_begin("rows with thresholds that are too high take the direct path");
   check_estimate();
   claim_end();
-  claim_begin("a matrix unit that adds in another way is not used");
+  claim_begin("a matrix unit that adds in another way than the proof assumes is not used");
   check_distrust();
   claim_end();
   check_without_bound(&hows[0], 32, broken_by, LENGTH(broken_by));

@@ -11,12 +11,13 @@ enum { FAR_COLUMNS = 1780, FAR_DIRECTIONS = 2 };
 static void check_far(void)
 {
   enum { SHARED = 227 << 10, ROWS = 150, SUM_BLOCKS = 2 };
-  claim_begin("a shape has rows that do not fit in shared memory, and are in sight");
+  claim_begin("some rows of the widest shape do not fit in shared memory, and are in sight");
   int capacity = step_capacity(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED);
   ok(STEP_CLUSTER * capacity < ROWS, "%d rows of a block fit", capacity);
   ok(step_resident(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED, ROWS) >= (capacity + 1) / 2,
      "%d rows of a block are held", step_resident(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED, ROWS));
-  ok(step_in_sight(1, FAR_DIRECTIONS, FAR_COLUMNS, SUM_BLOCKS, 0, STEP_CLUSTER), "not in sight");
+  ok(step_in_sight(1, FAR_DIRECTIONS, FAR_COLUMNS, SUM_BLOCKS, 0, STEP_CLUSTER),
+     "rows that do not fit are in sight");
   claim_end();
 }
 

@@ -183,7 +183,8 @@ static void check_bits(struct device *dev, enum precision precision)
               {{1024, 128, 256}, 0, 0}, {{17, 2056, 8}, 0, 0},   {{8, 8, 3000}, 0, 0},
               {{4096, 640, 776}, 0, 0}};
   struct stored_case c;
-  claim_begin("%s: stored operands and results have the same bits", precision_name(precision));
+  claim_begin("%s: stored operands and results give the bits of operands in float32",
+              precision_name(precision));
   for (int i = 0; i < 2 * LENGTH(uses); i++) {
     if (is_small() && (i / 2 >= 7 || i % 2)) continue;
     case_make(&c, uses[i / 2].z, uses[i / 2].gap, uses[i / 2].shift,
@@ -205,11 +206,11 @@ static void check_work(struct device *dev, const struct how *how)
   const float *at = (const float *)(((uintptr_t)x + 15) / 16 * 16);
   struct tensor_stored both = {1, 1, 1}, one = {1, 0, 1};
   struct triad_product p = {at, {at, 8, 1}, NULL, NULL, 8, 8, 2, 8, 8};
-  claim_begin("stored operands with aligned lines need no work space");
+  claim_begin("stored operands with aligned lines need no work space if wgmma is used");
   ok((device_tensor_product_bytes(dev, PRECISION_BF16, &p, both) == 0) == is_wgmma, "both");
-  ok(device_tensor_product_bytes(dev, PRECISION_BF16, &p, one) > 0, "one of them");
+  ok(device_tensor_product_bytes(dev, PRECISION_BF16, &p, one) > 0, "only one operand is stored");
   p.x_stride = 9;
-  ok(device_tensor_product_bytes(dev, PRECISION_BF16, &p, both) > 0, "other lines");
+  ok(device_tensor_product_bytes(dev, PRECISION_BF16, &p, both) > 0, "lines that are not aligned");
   claim_end();
 }
 
@@ -219,7 +220,7 @@ static void check_refused(struct device *dev)
   struct tensor_stored both = {1, 1, 0}, result = {0, 0, 1};
   const struct triad_product p = {x, {x, 1, 1}, NULL, x, 1, 1, 1, 1, 1};
   const struct triad_gradient g = {x, x, x, 1, 1, 1, 1, 1, 1};
-  claim_begin("stored tf32, stored gradients and precisions without a unit are refused");
+  claim_begin("stored tf32, stored gradients and stored f32 are refused");
   ok(device_tensor_product(dev, PRECISION_TF32, &p, both, NULL) == ERR_INTERNAL, "%s",
      status_message());
   ok(device_tensor_gradient(dev, PRECISION_BF16, &g, result, NULL) == ERR_INTERNAL, "%s",
@@ -236,9 +237,9 @@ static void check_form(const struct how *how)
   struct device_options options = how_options(how, 1, 1, 0);
   ok(device_open(&dev, &options) == OK, "a GPU: %s", status_message());
   printf("# %s, %s\n", dev.variant,
-         !how->test       ? "what jobs run"
+         !how->test       ? "the kernels that jobs run"
          : how->test->mma ? "mma.sync"
-                          : "rows narrowed beside products");
+                          : "rows are narrowed beside products");
   for (int i = 0; i < LENGTH(precisions); i++) check_bits(&dev, precisions[i]);
   check_work(&dev, how);
   check_refused(&dev);

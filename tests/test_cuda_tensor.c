@@ -157,7 +157,7 @@ static void check_layouts(struct device *dev, enum precision precision)
   for (idx i = 0; i < K; i++)
     for (idx j = 0; j < N; j++) turned[j * K + i] = c.w[i * N + j];
   struct triad_product p = triad_forward_of(&c, NULL, c.wanted);
-  claim_begin("%s: transposing a matrix in memory, or a gradient in parts, changes no bit",
+  claim_begin("%s: a matrix that is transposed in memory, or a gradient in parts, changes no bit",
               precision_name(precision));
   int status = side_product(dev, precision, &p);
   p.y = c.got;
@@ -198,7 +198,7 @@ static void check_form(const struct how *how)
   struct device dev = {0};
   struct device_options options = how_options(how, 1, 1, 0);
   ok(device_open(&dev, &options) == OK, "a GPU: %s", status_message());
-  printf("# %s\n", how->test ? "mma.sync" : "what jobs run");
+  printf("# %s\n", how->test ? "mma.sync" : "the kernels that jobs run");
   for (int i = 0; i < LENGTH(precisions); i++) {
     check_unit(&dev, precisions[i]);
     if (!is_small()) check_rounding(&dev, precisions[i]);
@@ -206,7 +206,7 @@ static void check_form(const struct how *how)
     check_layouts(&dev, precisions[i]);
     check_shapes(&dev, precisions[i]);
   }
-  ok(device_tensor_has(&dev, PRECISION_F32) == ERR_INTERNAL, "f32 is not of the matrix unit");
+  ok(device_tensor_has(&dev, PRECISION_F32) == ERR_INTERNAL, "a matrix unit refuses f32");
   status_clear();
   device_close(&dev);
 }

@@ -40,7 +40,8 @@ static void logarithm_test(void)
     sum += fingerprint(&log, 1, sizeof log, (gidx)i);
   }
   ok(wrong == 0, "%d of %d logarithms are off by more than one unit", wrong, TRIES);
-  ok(sum == 0x03ee6cb1b98ac7a2u, "their bits are the known ones: %016llx", (unsigned long long)sum);
+  ok(sum == 0x03ee6cb1b98ac7a2u, "the bits of the logarithms are the known ones: %016llx",
+     (unsigned long long)sum);
   ok(log_portable(1) == 0 && det_pair_value(det_pair_unit) == 0, "the logarithm of 1 is 0");
 }
 
@@ -53,13 +54,14 @@ static void pair_test(void)
     normal = normal && p.m >= 0.5 && p.m < 1;
   }
   ok(normal && fabs(det_pair_value(p) - 2000 * (log(3) - 1074 * log(2))) < 1e-9,
-     "a product far below the range of doubles: %.17g", det_pair_value(p));
+     "a product far below the range of doubles has the right logarithm: %.17g", det_pair_value(p));
   struct det_pair q = det_pair_times(det_pair_unit, p), r = det_pair_times(p, det_pair_unit);
-  ok(q.m == p.m && q.e == p.e && r.m == p.m && r.e == p.e, "the unit changes nothing");
+  ok(q.m == p.m && q.e == p.e && r.m == p.m && r.e == p.e,
+     "a product with the unit changes no bit");
   real bad = det_pair_value(det_pair_failed());
   uint64_t bits;
   memcpy(&bits, &bad, sizeof bits);
-  ok(bits == 0x7ff8000000000000u, "a failed pair has the one NaN");
+  ok(bits == 0x7ff8000000000000u, "the value of a failed pair is the canonical NaN");
 }
 
 /* The value of a pair uses our own logarithm, which sometimes differs from that of the C
@@ -73,7 +75,8 @@ static void value_test(void)
     differ += value != det_pair_value(p);
     library += log_portable(p.m) != log(p.m);
   }
-  ok(differ == 0, "values are fl(fl(e LN2) + log m); %d logarithms are not the library's", library);
+  ok(differ == 0, "values are fl(fl(e LN2) + log m); %d logarithms differ from the library's",
+     library);
 }
 
 /* The same sum in plain form: an array of lanes for each segment. */
@@ -102,7 +105,7 @@ static void lanes_test(void)
     for (gidx i = 0; i < counts[c]; i++) lane_sum_fma(&sum, i, a[i], a[i]);
     differ += lane_sum_total(&sum) != lanes_reference(counts[c], a);
   }
-  ok(differ == 0, "sums over lanes and segments");
+  ok(differ == 0, "sums over lanes and segments are those of the plain form");
 }
 
 int main(void)

@@ -62,7 +62,7 @@ static void sizes_check(void)
     if (many) bad &= size_check(n, DENSE_NAN, panels, LENGTH(panels));
   }
   ok(good, "factor, pivots, inverse and its entries of n = 0 .. 300");
-  ok(bad, "the bad pivot of indefinite ones, and of those that are not numbers");
+  ok(bad, "the bad pivot of an indefinite matrix, and of one with NaN, is found");
 }
 
 /* The largest componentwise backward error |S x - b|_i / (|S| |x| + |b|)_i of Oettli and Prager, as
@@ -126,7 +126,7 @@ static void lack_check(void)
 int main(void)
 {
   static const idx panels[] = {8, 128, 512};
-  claim_begin("a device without dense work says so");
+  claim_begin("a device without dense work reports an error");
   lack_check();
   claim_end();
   if (!devices_open()) return done_testing();

@@ -18,7 +18,7 @@ int main(void)
   claim_begin("kinds of data: the reference's bits");
   check_encoder_data(hows, count);
   claim_end();
-  claim_begin("two parts of the atoms, merged, are the whole");
+  claim_begin("merged results of two parts of the atoms are those of all atoms");
   for (idx cut = 0; cut <= 90; cut += 15) {
     check_encoder_merge(ENCODER_RELU, 0, cut);
     check_encoder_merge(ENCODER_TOPK, 1, cut);

@@ -28,7 +28,7 @@ int main(void)
 {
   struct how hows[LOOP_VARIANTS];
   int count = 0;
-  claim_begin("a device without joint work says so");
+  claim_begin("a device without joint work reports an error");
   lack_check();
   claim_end();
   for (int v = 0; v < LOOP_VARIANTS; v++) {
@@ -36,7 +36,7 @@ int main(void)
     if (how_present(&how))
       hows[count++] = how;
     else
-      skip("no %s", how.variant);
+      skip("this processor lacks %s", how.variant);
   }
   if (count) check_joint(hows, count);
   return done_testing();

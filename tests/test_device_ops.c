@@ -24,7 +24,7 @@ static void check_peak(void)
     struct device dev = {0};
     struct device_options options = how_options(&variants[v], 1, 1, 0);
     if (!how_present(&variants[v])) {
-      skip("%s is not present", variants[v].variant);
+      skip("this processor lacks %s", variants[v].variant);
       continue;
     }
     ok(!device_open(&dev, &options) && !strcmp(dev.variant, variants[v].variant) &&
@@ -75,7 +75,7 @@ int main(void)
   struct how those[LENGTH(variants)];
   int count = variants_present(those);
   ok(device_check_subnormals(2) == OK, "threads keep subnormal numbers");
-  claim_begin("a device without an operation says so");
+  claim_begin("a device without an operation names the operation in an error");
   lack_check();
   claim_end();
   check_choice();

@@ -163,7 +163,7 @@ static int frame_end_check(struct device *dev, idx d, idx p)
 
 int main(void)
 {
-  claim_begin("a device without the operations of a refit says so");
+  claim_begin("a device without the operations of a refit reports an error");
   lack_check();
   claim_end();
   const idx widths[] = {9, 64, 67, 128, MAX_P}, counts[] = {0, 1, 7, 8, 9, MAX_N};

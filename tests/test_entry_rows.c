@@ -104,11 +104,10 @@ int main(void)
     wrong += x.n > 4 && !want, right += want, few += x.n <= 4;
   }
   ok(right > TRIES / 3 && wrong > TRIES / 10 && few > 0,
-     "rows in order, others, short ones: %lld, "
-     "%lld, %lld",
-     (long long)right, (long long)wrong, (long long)few);
-  ok(other == 0, "each is found to be what it is; %lld are not", (long long)other);
-  ok(counted == 0, "their values that are not 0 are counted; of %lld they are not",
+     "rows in order, rows out of order, short rows were tried: %lld, %lld, %lld", (long long)right,
+     (long long)wrong, (long long)few);
+  ok(other == 0, "a row is found to be plain only if it is: %lld are not", (long long)other);
+  ok(counted == 0, "values that are not 0 are counted: of %lld rows they are not",
      (long long)counted);
   return done_testing();
 }

@@ -83,7 +83,8 @@ static void check(const char *what, const struct encoder *e, int stops)
     int status = forward_evaluate(&task, &c, &m);
     ok(!status && m.mean_squared_error == error / ((real)N * P) && m.mean_cosine == cosine / N &&
            m.l0 == (real)nonzero / N && m.explained_variance < 1,
-       "%s, %d threads: %.17g, %g atoms per row", what, threads, m.mean_squared_error, m.l0);
+       "%s, %d threads: mean squared error %.17g, %g atoms per row", what, threads,
+       m.mean_squared_error, m.l0);
   }
 }
 
@@ -95,13 +96,16 @@ static void check_ties(void)
   idx support[7];
   float codes[7];
   idx n = encoder_select(&e, scores, support, codes);
-  ok(n == 3 && support[0] == 1 && support[1] == 3 && support[2] == 2, "topk: ties by atom");
+  ok(n == 3 && support[0] == 1 && support[1] == 3 && support[2] == 2,
+     "topk: of equal scores that of the lower atom comes first");
   e.top = 7;
   n = encoder_select(&e, scores, support, codes);
-  ok(n == 5 && support[3] == 5 && support[4] == 0, "topk: what is not positive is left out");
+  ok(n == 5 && support[3] == 5 && support[4] == 0,
+     "topk: scores that are not positive are left out");
   e.kind = ENCODER_RELU;
   n = encoder_select(&e, scores, support, codes);
-  ok(n == 5 && support[0] == 0 && support[4] == 5 && codes[1] == 2, "relu: atoms ascend");
+  ok(n == 5 && support[0] == 0 && support[4] == 5 && codes[1] == 2,
+     "relu: codes are in the order of atoms");
 }
 
 int main(void)

@@ -95,7 +95,7 @@ static void loops_sweep(const struct attention_loops *loops, int unit, uint32_t 
       bad[1] += !same_value(w[i], exp2_f32(tanh_f32(x[i]) * e));
   }
   ok(!bad[0], "unit %d: exp2 has the bits of the plain one: %lld differ", unit, bad[0]);
-  ok(!bad[1], "unit %d: so has tanh: %lld differ", unit, bad[1]);
+  ok(!bad[1], "unit %d: tanh has the bits of the plain one: %lld differ", unit, bad[1]);
 }
 
 static void units_sweep(uint32_t step)

@@ -39,15 +39,18 @@ static void strangers_check(const char *folder)
   struct gate gate = {.keys = &keys};
   snprintf(path, sizeof path, "%s/clients/client.pub", folder);
   key_read(path, own);
-  ok(strlen(own) == KEY_BYTES && gate_knows(&gate, own) && has_line(&gate, own), "it is known");
+  ok(strlen(own) == KEY_BYTES && gate_knows(&gate, own) && has_line(&gate, own),
+     "the client's key is known");
   for (int i = 0; i < STRANGERS; i++)
-    ok(!curve_make(other, secret) && !gate_knows(&gate, other), "stranger %d is not", i);
-  ok(has_line(&gate, own) && gate.n_recent == 1, "one line in the end, %u", gate.n_recent);
-  ok(gate_knows(&gate, own), "it is still known");
-  ok(unlink(path) == 0, "its key goes");
+    ok(!curve_make(other, secret) && !gate_knows(&gate, other),
+       "the key of stranger %d is not known", i);
+  ok(has_line(&gate, own) && gate.n_recent == 1, "one line is left in the end, not %u",
+     gate.n_recent);
+  ok(gate_knows(&gate, own), "the client's key is still known");
+  ok(unlink(path) == 0, "the file of the client's key is removed");
   double begun = log_seconds();
   while (gate_knows(&gate, own) && log_seconds() - begun < 30) usleep(10000);
-  ok(!gate_knows(&gate, own), "it is refused");
+  ok(!gate_knows(&gate, own), "the removed key is refused");
 }
 
 int main(void)
@@ -60,7 +63,7 @@ int main(void)
     skip("%s", status_message());
   else if (ok(keys_make(folder) == OK, "keys are made: %s", status_message()))
     strangers_check(folder);
-  ok(system(command) == 0, "they are removed");
+  ok(system(command) == 0, "the folder of keys is removed");
   claim_end();
   return done_testing();
 }
@@ -70,7 +73,7 @@ int main(void)
 int main(void)
 {
   claim_begin("strangers do not take the line of a client's key");
-  skip("there is no ZeroMQ");
+  skip("built without ZeroMQ");
   claim_end();
   return done_testing();
 }

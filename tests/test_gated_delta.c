@@ -120,7 +120,7 @@ static void shapes_check(void)
 {
   static const idx widths[] = {8, 16, 32, 64, 128, 256};
   static const gidx lengths[] = {1, 7, 64, 4096};
-  claim_begin("the recurrence in f64 is near, for all shapes");
+  claim_begin("results are near to the recurrence in f64, for all shapes");
   for (int w = 0; w < LENGTH(widths); w++)
     for (int n = 0; n < LENGTH(lengths); n++)
       for (int form = 0; form < 8; form++) {
@@ -198,7 +198,7 @@ static void slots_try(const char *name, idx n, const idx *slots)
 
 static void slots_check(void)
 {
-  claim_begin("all reads are of the pool before the call; other slots stay");
+  claim_begin("states are read as they were before the call; slots that are not written stay");
   slots_try("in place", 5, (const idx[]){0, 0, 1, 1, 2, 2, 3, 3, 4, 4});
   slots_try("all moved", 3, (const idx[]){0, 4, 1, 5, 2, 6});
   slots_try("mixed", 5, (const idx[]){0, 0, 1, 3, -1, 1, 2, -1, -1, -1});
@@ -305,7 +305,7 @@ static void heads_check(struct gated_delta m, idx first)
 static void parts_check(void)
 {
   struct gated_delta m = small;
-  claim_begin("neither cuts of time nor of heads change a bit");
+  claim_begin("no cut of the tokens or of the heads changes a bit");
   for (m.width = 2; m.width <= DELTA_TAPS; m.width++) m.silu = m.width % 2, cuts_check(m);
   m.width = 0, m.by_column = 1;
   cuts_check(m);
@@ -319,7 +319,7 @@ static void parts_check(void)
 static void lanes_check(void)
 {
   float x[34], y[34];
-  claim_begin("lanes are added by twos");
+  claim_begin("sums over lanes are added in pairs");
   for (int i = 0; i < 34; i++) x[i] = 0, y[i] = 1;
   x[0] = 0x1p24f, x[32] = 1, x[1] = -0x1p24f, x[2] = 1;
   ok(gated_delta_lanes(x, y, 33) == 1, "the last column is rounded away in lane 0");

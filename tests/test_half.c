@@ -26,7 +26,7 @@ int main(void)
     f16_to_f32(&bits, 1, &value);
     halves += !returns(bits, 0x7c00, value, f16_bits(value));
   }
-  ok(halves == 0, "binary16: %d of all differ", halves);
-  ok(brains == 0, "bfloat16: %d of all differ", brains);
+  ok(halves == 0, "binary16: %d of 65536 floats change when widened and narrowed", halves);
+  ok(brains == 0, "bfloat16: %d of 65536 floats change when widened and narrowed", brains);
   return done_testing();
 }

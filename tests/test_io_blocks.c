@@ -114,7 +114,7 @@ static void chunks_are_taken(void)
   }
   if (!status) status = h5_close(&f);
   ok(status == OK, "a file of three arrays %s", status_message());
-  claim_begin("blocks of any size hold the file's values, all chunks past HDF5's filters");
+  claim_begin("blocks of any size hold the file's values; all chunks are read past HDF5's filters");
   for (int i = 0; i < 3; i++) {
     gidx n = shapes[i][0], items = i ? COLUMNS : 1, all = (n + CHUNK - 1) / CHUNK;
     static const gidx blocks[] = {ROWS * COLUMNS, CHUNK, CHUNK - 1, 150, 1};
@@ -303,7 +303,7 @@ static int whole_count(void)
 static void whole_is_told(void)
 {
   static const gidx places[] = {-1, ENTRIES - 1, 0, ENTRIES / 2};
-  claim_begin("an array with another value than those that were hashed is not whole");
+  claim_begin("an array is not whole if a value differs from the one that was hashed");
   for (int i = 0; i < LENGTH(places) * 3; i++) {
     gidx at = places[i / 3];
     team_spare_set(1 + i % 3);

@@ -101,7 +101,8 @@ static void fault_judge(struct tally *t, const struct fault_kind *kind, long n, 
 static void kind_try(struct fault_kind kind, long stride)
 {
   struct tally t = {0};
-  claim_begin("%s%s fails: the old file or the new, nothing left over, the right exit code",
+  claim_begin("%s%s fails: the result is the old file or the new, no file is left over, the exit "
+              "code is right",
               kind.name, kind.lasting ? " and all after it" : "");
   for (long n = 1; n < MAX_TRIALS; n += stride) {
     if (system("cp old.h5 result.h5")) exit(99);
@@ -134,7 +135,7 @@ static void preload(char **words)
   } else {
     setenv("LD_PRELOAD", path, 1);
     if (access(path, R_OK) == 0) execv("/proc/self/exe", words);
-    ok(0, "'%s' is there", path);
+    ok(0, "'%s' can be read and preloaded", path);
   }
   exit(done_testing());
 }
@@ -144,7 +145,7 @@ int main(int count, char **words)
   (void)count;
   const char *sanitized = getenv("SANITIZED");
   if (sanitized && *sanitized) {
-    skip("the sanitizers have the allocator");
+    skip("a sanitizer has its own allocator, so this test cannot let one fail");
     return done_testing();
   }
   void *arm = dlsym(RTLD_DEFAULT, "fault_arm");

@@ -200,7 +200,7 @@ static void subject_try(const char *path, int reader, int head_bytes)
   struct subject *s = calloc(1, sizeof *s);
   s->path = path;
   s->reader = reader;
-  claim_begin("'%s' cut or with a bit flipped is refused or harmless", path);
+  claim_begin("'%s', cut or with a flipped bit, is refused or read with the same values", path);
   subject_load(s);
   trials_run(s, (int)(s->size / 1024) + (s->size % 1024 != 0), CUT);
   const char *text = getenv("SANITIZED");

@@ -48,7 +48,7 @@ static void other_layouts_are_left(void)
       {"chunks of half a row", {CHUNK, 4}, 0, 1, 0, ROWS, 0},
       {"a last chunk without a checksum", {CHUNK, COLUMNS}, 0, 1, 1, ROWS, 0},
   };
-  claim_begin("layouts of other programs are read, by HDF5 where they are not ours");
+  claim_begin("layouts of other programs are read; HDF5 reads chunks of a form that is not ours");
   for (int i = 0; i < LENGTH(layouts); i++) {
     const struct layout *l = &layouts[i];
     ok(!foreign_write(l, values), "%s: is written", l->claim);
@@ -86,7 +86,8 @@ static void long_chunk_is_left(const float *values)
   H5Fclose(file);
   free(bytes);
   gidx taken = blocks_taken("/rows", TYPE_F32, COLUMNS, ROWS, values);
-  ok(done >= 0 && taken != 16, "a chunk of %d bytes: %s", LONG, status_message());
+  ok(done >= 0 && taken != 16, "a chunk that is too long, with %d bytes, is noticed: %s", LONG,
+     status_message());
 }
 
 /* Chunks that have no whole rows, but the size in bytes of chunks of whole rows. */

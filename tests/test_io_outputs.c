@@ -55,7 +55,7 @@ static void blocks_do_not_matter(void)
       {500, 90, 7, 1, 3, 0, 0, NULL, 0, NULL},   {500, 90, 7, 2, 3, 0, 0, NULL, 0, NULL},
       {1, 8, 4, 1, 1, 1, 0, NULL, 0, NULL},      {0, 9, 3, 1, 3, 1, 0, NULL, 0, NULL},
       {0, 9, 3, 2, 3, 1, 0, NULL, 0, NULL}};
-  claim_begin("supports cut in three ways: the same bytes");
+  claim_begin("supports written in blocks of three sizes have the same bytes");
   for (int i = 0; i < LENGTH(shapes); i++) {
     struct made_supports m;
     const struct supports_shape *shape = &shapes[i];
@@ -73,8 +73,9 @@ static void blocks_do_not_matter(void)
   int first = rows_write("a.h5", 5000, 300, 5000);
   sleep(1); /* HDF5 can store times of objects, in seconds; they would differ */
   ok(first == OK && rows_write("b.h5", 5000, 300, 7) == OK && same_bytes("a.h5", "b.h5"),
-     "rows in two ways, a second apart: the same bytes");
-  ok(rows_write("a.h5", 0, 5, 1) == OK && file_verify("a.h5", NULL) == OK, "no rows at all");
+     "rows written in blocks of two sizes, a second apart, have the same bytes");
+  ok(rows_write("a.h5", 0, 5, 1) == OK && file_verify("a.h5", NULL) == OK,
+     "a file of no rows is written and passes its check");
 }
 
 static void values_come_back(void)
@@ -111,8 +112,8 @@ static void values_come_back(void)
   if (!status) status = h5_array_open(&h5, "/wide", &a);
   if (!status) status = h5_array_read(&a, 0, 2, TYPE_F64, wide);
   h5_array_close(&a);
-  ok(!status && wide[0] == 0x7ff8000000000000u && wide[1] == wide_in[1], "the same of float64 %s",
-     status_message());
+  ok(!status && wide[0] == 0x7ff8000000000000u && wide[1] == wide_in[1],
+     "-0 is kept in float64, and a NaN gets one pattern %s", status_message());
   h5_close(&h5);
 }
 
@@ -176,7 +177,7 @@ static void wrong_results_are_refused(void)
   result_discard();
   ok(access("order.h5", F_OK) && access("bad.h5", F_OK) && access("twice.h5", F_OK) &&
          count_of(".", ".tmp") == 0,
-     "nothing of them is left");
+     "no file of the wrong results is left");
 }
 
 /* Choose the place of an output, as a new run does. */
@@ -239,13 +240,14 @@ static void inputs_are_spared(void)
   ok(fclose(fopen("new/folder/run.log", "w")) == 0, "run.log of an earlier run");
   refused(inputs_try("new/folder/run.log", NULL), ERR_CREATE, "an input of this run",
           "a log in place of an input");
-  refused(inputs_try(NULL, "new/folder/supports.h5"), ERR_CREATE, "the deck", "or of the deck");
+  refused(inputs_try(NULL, "new/folder/supports.h5"), ERR_CREATE, "the deck",
+          "a log in place of the deck");
   ok(rename("new/folder/run.log", "new/folder/used.in") == 0, "used.in instead");
   refused(inputs_try("new/folder/used.in", NULL), ERR_CREATE, "an input of this run",
           "used.in in place of an input");
   unlink("new/folder/used.in");
   ok(fclose(fopen("new/folder/used.in", "w")) == 0 && inputs_try(NULL, "new/folder/used.in") == OK,
-     "but the deck may be used.in");
+     "the deck may be used.in itself");
   unlink("new/folder/used.in");
   const char *const outputs[] = {"new/folder/supports.h5", "new/folder/../folder/run.log",
                                  "new/folder/used.in"};
@@ -263,7 +265,7 @@ static void locks_are_kept(void)
   ok(other >= 0 && flock(other, LOCK_EX) == 0, "a lock of another run");
   refused(place_try(&place, "new/folder/supports.h5", 1), ERR_CREATE, "another run is writing here",
           "its place");
-  ok(access(lock, F_OK) == 0, "its lock is left alone");
+  ok(access(lock, F_OK) == 0, "the lock of another run is left alone");
   unlink(lock);
   ok(place_try(&place, "new/folder", 1) == OK, "a lock whose name is gone");
   close(other);
@@ -271,7 +273,7 @@ static void locks_are_kept(void)
   FILE *file = fopen(lock, "w");
   ok(file && fputs("mine", file) >= 0 && fclose(file) == 0, "a file that is no lock");
   refused(place_try(&place, "new/folder", 1), ERR_CREATE, "is no lock", "in place of the lock");
-  ok(unlink(lock) == 0 && symlink("../../nowhere", lock) == 0, "and a link");
+  ok(unlink(lock) == 0 && symlink("../../nowhere", lock) == 0, "a link in place of the lock");
   refused(place_try(&place, "new/folder", 1), ERR_CREATE, "cannot lock", "in place of the lock");
   ok(unlink(lock) == 0 && access("nowhere", F_OK) != 0, "the link is not followed");
   outputs_release();
@@ -283,7 +285,7 @@ static void full_disk_is_told(void)
 {
   mkdir("disk", 0777);
   if (system("mount -t tmpfs -o size=2m none disk 2> /dev/null")) {
-    skip("mounting is not permitted");
+    skip("a small file system cannot be mounted: mounting is not permitted");
     return;
   }
   struct matrix_output f;
@@ -298,7 +300,8 @@ static void full_disk_is_told(void)
   refused(status, ERR_IO, "No space left on device", "a disk that fills up");
   matrix_output_close(&f);
   result_discard();
-  ok(access("disk/b.h5", F_OK) && count_of("disk", ".tmp") == 0, "nothing is left on it");
+  ok(access("disk/b.h5", F_OK) && count_of("disk", ".tmp") == 0,
+     "no file is left on the full disk");
   struct output_path place;
   outputs_release();
   status_clear();
@@ -306,7 +309,7 @@ static void full_disk_is_told(void)
   refused(output_path(&place, "disk", "a.h5", 0), ERR_CREATE, "cannot write in folder 'disk'",
           "a folder that cannot be written to");
   refused(output_path(&place, "disk/below", "a.h5", 0), ERR_CREATE, "cannot make folder",
-          "a folder in it");
+          "a new folder in a folder that cannot be written to");
   if (system("umount -l disk")) printf("# the disk stays mounted\n");
 }
 
@@ -314,22 +317,22 @@ int main(void)
 {
   folder_enter();
   blocks_do_not_matter();
-  claim_begin("values come back, -0 and infinity, too, and every NaN as the canonical one");
+  claim_begin("written values are read back, -0 and infinity, too; a NaN as the canonical NaN");
   values_come_back();
   claim_end();
-  claim_begin("wrong results are refused, and leave nothing");
+  claim_begin("wrong results are refused, and no file of them is left");
   wrong_results_are_refused();
   claim_end();
   claim_begin("the place of a result is checked before work begins");
   places_are_checked();
   claim_end();
-  claim_begin("no output is an input or another output");
+  claim_begin("an output in place of an input, or of another output, is refused");
   inputs_are_spared();
   claim_end();
-  claim_begin("a place is one run's, by a lock of its own");
+  claim_begin("a lock keeps other runs from the place of a result");
   locks_are_kept();
   claim_end();
-  claim_begin("a full disk and one that cannot be written to are reported");
+  claim_begin("a full disk and a read-only disk are reported");
   full_disk_is_told();
   claim_end();
   folder_leave();

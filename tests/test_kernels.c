@@ -365,8 +365,8 @@ static void check_hooks(void)
     free(images[1].bytes);
     status_clear();
   }
-  ok(differ == LENGTH(names), "%d kernels of jobs differ from those of tests that weaken the proof",
-     differ);
+  ok(differ == LENGTH(names),
+     "kernels of jobs are not those of tests that weaken the proof: %d differ", differ);
 }
 
 static void check_error(void)
@@ -378,9 +378,10 @@ static void check_error(void)
   strcpy(recipe.defines[recipe.n_defines++], "-DWARP=+");
   int status = kernel_compile(&recipe, 90, NULL, &image, NULL);
   ok(status == ERR_INTERNAL && strstr(status_message(), "pack.cu"),
-     "the compiler's errors are told, with file and line");
+     "the compiler's errors are reported with file and line");
   status_clear();
-  ok(kernel_compile(&recipe, 90, "/nowhere", &image, NULL) == ERR_IO, "a missing folder is told");
+  ok(kernel_compile(&recipe, 90, "/nowhere", &image, NULL) == ERR_IO,
+     "a missing folder is reported");
   status_clear();
 }
 
@@ -403,7 +404,7 @@ static void check_folder(void)
   ok(system(command) == 0, "%s", command);
   ok(kernel_compile(&recipe, 90, folder, &image, NULL) == ERR_INPUT &&
          strstr(status_message(), "/arrow_types.h' is not what this program was built with"),
-     "another header than the launchers': %s", status_message());
+     "a header that differs from the launchers' is refused: %s", status_message());
   status_clear();
   snprintf(command, sizeof command, "rm -r %s", folder);
   ok(system(command) == 0, "%s", command);
@@ -425,7 +426,7 @@ int main(void)
   claim_begin("kernels compile in their forms, hot ones without spilling");
   check_forms();
   claim_end();
-  claim_begin("the cache gives the kernel back, and makes it again where a bit of it changed");
+  claim_begin("the cache returns a kernel, and compiles it again if a bit of the file changed");
   check_cache();
   check_hooks();
   claim_end();

@@ -124,7 +124,7 @@ static void test_forms(void)
   static const char *const filters[] = {"off", "on"};
   int right = 1;
   if (HAS_OWN_HEAP) {
-    skip("sanitizers have a heap of their own");
+    skip("a sanitizer has its own heap, whose bytes this test cannot count");
     return;
   }
   for (int i = 0; i < LENGTH(filters); i++) {

@@ -157,7 +157,7 @@ static void check_refusals(void)
   ok(sagitta_encode(h, x, N, &c) == ERR_INPUT && strstr(sagitta_message(), "row 5, column 3"),
      "inf: %s", sagitta_message());
   x[5 * P + 3] = kept;
-  ok(sagitta_encode(h, x, N, &c) == OK && c.n == N, "the handle goes on");
+  ok(sagitta_encode(h, x, N, &c) == OK && c.n == N, "the handle is usable after an error");
   sagitta_close(h);
 }
 
@@ -175,14 +175,14 @@ static void check_rounding(int threads)
   if (!status) status = sagitta_encode(h, x, N, &c);
   int stays = fegetround() == FE_UPWARD;
   fesetround(FE_TONEAREST);
-  ok(!status && stays, "a caller that rounds up still does so after calls, %d threads", threads);
+  ok(!status && stays, "a caller that rounds up still rounds up after calls, %d threads", threads);
   int same = !status && !memcmp(c.codes, codes, sizeof codes);
   sagitta_close(h);
   h = handle_open(&o);
   status = sagitta_support(h, x, N, NULL, kept_atoms, kept_codes);
   ok(same && !status && !memcmp(kept_atoms, chosen, sizeof chosen) &&
          !memcmp(kept_codes, codes, sizeof codes),
-     "and gets the same bits, %d threads", threads);
+     "a caller that rounds up gets the same bits, %d threads", threads);
   sagitta_close(h);
 }
 

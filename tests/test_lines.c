@@ -36,13 +36,13 @@ static void test_table(void)
   ok(memcmp(table, wanted, sizeof table) == 0, "members are in the columns that they name");
   ok(lines_unpack(&form, table, 2, back), "a table is unpacked");
   ok(back[1].step == -3 && back[1].worth == 0.25 && back[1].atoms == 8 && back[0].atoms == 7,
-     "and come back from these");
-  ok(back[0].seconds == 0 && back[1].seconds == 0, "what has no column is 0");
+     "members are read back from their columns");
+  ok(back[0].seconds == 0 && back[1].seconds == 0, "a member without a column becomes 0");
   static const real none[] = {NAN, INFINITY, -INFINITY, 0.5, 0x1p63, -0x1p64};
   for (int i = 0; i < 2 * LENGTH(none); i++) {
     real *at = &table[i % 2 ? 3 : 5];
     *at = none[i / 2];
-    ok(!lines_unpack(&form, table, 2, back), "%g is no gidx or idx", *at);
+    ok(!lines_unpack(&form, table, 2, back), "%g is refused as a gidx or an idx", *at);
     *at = 4;
   }
   table[3] = 0x1p31, table[4] = NAN;
@@ -76,7 +76,8 @@ static void test_copy(void)
   first = own;
   ok(!status && max == 2 && memcmp(own, lines, sizeof *own) == 0, "a copy of one line");
   status = lines_copy(&arena, &own, &max, lines, 2, sizeof *own);
-  ok(!status && own == first && memcmp(own, lines, sizeof lines) == 0, "of two, in its place");
+  ok(!status && own == first && memcmp(own, lines, sizeof lines) == 0,
+     "a copy of two lines takes the place of the first copy");
   arena_free(&arena);
 }
 

@@ -30,7 +30,7 @@ int main(void)
   else
     ok(status == ERR_DEVICE && strstr(text, "libnvrtc-not-there.so: cannot open") &&
            strstr(text, ": install nvidia-cuda-nvrtc") && strstr(text, "--device cpu needs none"),
-       "it says what to do: %d %s", status, text);
+       "without NVRTC the error names the missing package: %d %s", status, text);
   free(image.bytes);
   return done_testing();
 }

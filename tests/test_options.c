@@ -53,14 +53,14 @@ static void names_try(void)
   const char deck[] = "called = deck  # old\nlines = 5\n", twice[] = "lines = 5\nrows = 6\n";
   ok(parse(both, 3, &v) == OK && v.rows == 3, "an old name sets the option");
   ok(parse(both, 4, &v) == ERR_USAGE && strstr(status_message(), "'--rows' is given twice"),
-     "and counts as the option: %s", status_message());
+     "an option given by its old and its new name is given twice: %s", status_message());
   status_clear();
   ok(parse(both, 1, &v) == OK && options_config("d", deck, strlen(deck)) == OK && v.rows == 5 &&
          strcmp(v.name, "deck") == 0,
-     "so it does in a deck");
+     "an old name sets the option in a deck");
   ok(options_config("d", twice, strlen(twice)) == ERR_USAGE &&
          strstr(status_message(), "d:2: 'rows' is set already: 'lines' is its old name"),
-     "where it is not to be set by both names: %s", status_message());
+     "a deck that sets an option by both names is refused: %s", status_message());
   status_clear();
 }
 
@@ -70,11 +70,11 @@ static void lines_try(void)
   char *given[] = {"test", "--threads=2", "--called", "x", NULL}, text[256];
   ok(parse(given, 4, &v) == OK, "options are read");
   lines(&v, 0, text, sizeof text);
-  ok(strcmp(text, "rows = 7\nthreads = 2\nname = x\n") == 0, "lines have the names of today: %s",
-     text);
+  ok(strcmp(text, "rows = 7\nthreads = 2\nname = x\n") == 0, "lines have the new names: %s", text);
   lines(&v, OPTION_PER_RANK, text, sizeof text);
-  ok(strcmp(text, "rows = 7\nname = x\n") == 0, "and not what has a flag: %s", text);
-  ok(options_has(&set, "lines"), "an old name is a key");
+  ok(strcmp(text, "rows = 7\nname = x\n") == 0, "options with a flag are left out of the lines: %s",
+     text);
+  ok(options_has(&set, "lines"), "an old name is known as a key of a deck");
 }
 
 int main(void)

@@ -52,7 +52,7 @@ static const struct row table[] = {
 static void test_table(void)
 {
   const struct admission_job jobs[JOBS] = {{6000, 0}, {300, 0}, {300, 0}, {300, 0}};
-  claim_begin("a table of cases");
+  claim_begin("admitted rows are those of the table");
   for (int t = 0; t < (int)(sizeof table / sizeof *table); t++)
     for (int l = 0; l < COLUMNS; l++) {
       struct admission_queues q = {3, table[t].watched, &lives[l], lives[l] > 0, jobs, JOBS};
@@ -193,9 +193,9 @@ static void test_brute(void)
     bad += !trial_agrees(&t);
     unbounded += !trial_is_bounded(&t);
   }
-  ok(bad == 0, "%d random steps are those that are dealt row by row (%lld are not)", TRIES,
+  ok(bad == 0, "%d random steps admit the rows that are dealt one by one (%lld do not)", TRIES,
      (long long)bad);
-  ok(unbounded == 0, "(L.5) holds for them (it does not for %lld)", (long long)unbounded);
+  ok(unbounded == 0, "(L.5) holds for random steps (not for %lld)", (long long)unbounded);
 }
 
 static void test_knobs(void)
@@ -203,7 +203,7 @@ static void test_knobs(void)
   const struct admission_knobs good = KNOBS(ADMISSION_STATIC, 256, M);
   struct admission_knobs k = good;
   claim_begin("knobs out of range are named");
-  ok(admission_check(&k) == OK, "those of the table are good");
+  ok(admission_check(&k) == OK, "good knobs are accepted");
   k.quantum = M + 1;
   ok(admission_check(&k) == ERR_USAGE && strstr(status_message(), "'--quantum' is 2049: it has"),
      "a quantum above the step: %s", status_message());

@@ -23,17 +23,17 @@ static void counts_check(void)
 {
   struct pool p;
   struct pool_sequence s = {0};
-  claim_begin("blocks are taken and given back");
+  claim_begin("a sequence takes the blocks that its tokens need, and gives back the rest");
   ok(!pool_init(&p, 64, 16) && p.free == 63, "63 of 64 blocks are free");
   ok(!pool_allocate(&p, &s, 512) && p.free == 31, "512 tokens leave 31");
-  ok(!pool_allocate(&p, &s, 100) && s.count == 32, "it only grows");
+  ok(!pool_allocate(&p, &s, 100) && s.count == 32, "fewer tokens than before give no block back");
   pool_truncate(&p, &s, 256);
   ok(p.free == 47, "256 tokens leave 47");
   pool_truncate(&p, &s, 16);
   ok(p.free == 62, "16 tokens leave 62");
   ok(pool_allocate(&p, &s, 64 * 16) == ERR_MEMORY && p.free == 62 && s.count == 1 &&
          !pool_check(&p),
-     "too many change nothing");
+     "a refused allocation changes nothing");
   status_clear();
   pool_truncate(&p, &s, 0);
   ok(p.free == 63 && !pool_check(&p), "all are free");
@@ -47,7 +47,7 @@ static void order_check(void)
   struct pool p;
   struct pool_sequence s[8] = {{0}}, t = {0};
   static const int scrambled[] = {3, 7, 0, 5, 1, 6, 2, 4};
-  claim_begin("an idle pool is brought into order");
+  claim_begin("an idle pool gives ascending blocks after defragmentation");
   ok(!pool_init(&p, 9, 16), "init");
   for (int i = 0; i < 8; i++) ok(!pool_allocate(&p, &s[i], 16), "one block");
   for (int i = 0; i < 8; i++) pool_truncate(&p, &s[scrambled[i]], 0);
@@ -80,10 +80,10 @@ static void as_new_check(struct pool *p)
   size_t bytes = (size_t)p->blocks * sizeof *p->next;
   ok(!pool_init(&fresh, p->blocks, p->size), "a new pool");
   ok(p->free == fresh.free && !pool_check(p) && !memcmp(p->count, fresh.count, bytes),
-     "%d blocks of %d are free, and nobody is counted", p->free, fresh.free);
+     "%d blocks of %d are free, and no user is counted", p->free, fresh.free);
   pool_defragment(p);
   ok(!memcmp(p->next, fresh.next, bytes) && !memcmp(p->previous, fresh.previous, bytes),
-     "in the order of a new pool");
+     "blocks are in the order of a new pool");
   ok(!pool_allocate(p, &all, (gidx)(p->blocks - 1) * p->size), "one sequence takes all of it");
   for (gidx i = 0; i < all.count; i++) ok(all.block[i] == i + 1, "block %lld", (long long)i);
   pool_truncate(p, &all, 0);
@@ -99,8 +99,8 @@ static void crowd_check(int shares)
   struct pool p;
   struct pool_sequence s[CROWD] = {{0}};
   idx tokens[MOST], from;
-  claim_begin("64 sequences in and out leave the pool as new, %s",
-              shares ? "with prefixes that they share" : "each on its own");
+  claim_begin("64 sequences that come and go leave the pool as new, %s",
+              shares ? "with shared prefixes" : "without shared prefixes");
   ok(!pool_init(&p, CROWD * MOST / 16 + 1, 16), "init");
   for (int round = 0; round < 3; round++) {
     for (int i = 0; i < CROWD; i++) {
@@ -135,23 +135,24 @@ static void prefixes_check(void)
   struct pool_sequence a = {0}, b = {0}, c = {0};
   idx one[112], two[112], from;
   for (idx i = 0; i < 112; i++) one[i] = i, two[i] = i < 32 ? i : 1000 + i;
-  claim_begin("equal prefixes are shared");
+  claim_begin("sequences share the blocks of equal prefixes until one writes");
   ok(!pool_init(&p, 8, 16) && !begin(&p, &a, one, 48) && !begin(&p, &b, two, 48), "two sequences");
   ok(a.block[0] == b.block[0] && a.block[1] == b.block[1] && a.block[2] != b.block[2] &&
          p.count[a.block[1]] == 2 && p.free == 3,
-     "two blocks are");
+     "two blocks are shared");
   ok(begin(&p, &c, two, 48 + 48 + 16) == ERR_MEMORY && p.free == 3 && p.count[a.block[1]] == 2,
      "a sequence that does not fit leaves no trace");
   status_clear();
   ok(!pool_own(&p, &b, 1, &from) && from == a.block[1] && b.block[1] != from &&
          p.count[from] == 1 && p.free == 2,
      "a shared block is copied before it is written");
-  ok(!pool_own(&p, &b, 1, &from) && !from && p.free == 2, "its own is not");
+  ok(!pool_own(&p, &b, 1, &from) && !from && p.free == 2, "the sequence's own block is not copied");
   pool_truncate(&p, &a, 0);
-  ok(p.count[b.block[0]] == 1 && p.free == 4, "freeing one leaves the other's");
+  ok(p.count[b.block[0]] == 1 && p.free == 4, "an ended sequence leaves the blocks of the other");
   pool_truncate(&p, &b, 0);
   ok(p.free == 7 && !pool_check(&p), "all are free");
-  ok(!pool_reuse(&p, &c, one, 48, NULL) && c.count == 3 && p.free == 4, "and still warm");
+  ok(!pool_reuse(&p, &c, one, 48, NULL) && c.count == 3 && p.free == 4,
+     "freed blocks can still be reused for an equal prefix");
   pool_truncate(&p, &c, 0);
   gidx refused = 1;
   ok(!pool_reuse(&p, &c, one, 48, &(struct pool_match){&refused, refuse}) && c.count == 1,
@@ -282,7 +283,8 @@ static void fuzz_check(pool_hash *hashes, const char *how)
   gidx shared = 0;
   int good = !pool_init(&f->pool, FEW, SMALL);
   if (hashes) f->pool.hashes = hashes;
-  claim_begin("%d steps of %d sequences, %s", STEPS, SEQUENCES, how);
+  claim_begin("after %d random steps of %d sequences each has its values, %s", STEPS, SEQUENCES,
+              how);
   for (int i = 0; i < STEPS && good; i++) {
     fuzz_step(f);
     good = fuzz_holds(f);
@@ -305,7 +307,7 @@ int main(void)
   order_check();
   prefixes_check();
   for (int shares = 0; shares < 2; shares++) crowd_check(shares);
-  fuzz_check(NULL, "each content with a hash of its own");
-  fuzz_check(same_hash, "all with one hash");
+  fuzz_check(NULL, "if each content has its own hash");
+  fuzz_check(same_hash, "if all contents have the same hash");
   return done_testing();
 }

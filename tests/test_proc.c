@@ -35,13 +35,13 @@ static void is_left(gidx want, const char *what)
 
 static void pids_check(void)
 {
-  claim_begin("processes and threads");
+  claim_begin("the limit of processes is that of the group, or of a group above it");
   put("proc/self/cgroup", "0::/many/step\n");
   ok(proc_pids(root) == -1, "no files: no limit");
   put("sys/fs/cgroup/many/step/pids.max", "max\n");
   ok(proc_pids(root) == -1, "max: no limit");
   put("sys/fs/cgroup/many/pids.max", "77\n");
-  ok(proc_pids(root) == 77, "that of the group above: %lld", (long long)proc_pids(root));
+  ok(proc_pids(root) == 77, "the limit of the group above: %lld", (long long)proc_pids(root));
   put("proc/self/cgroup", "3:pids:/many\n");
   put("sys/fs/cgroup/pids/many/pids.max", "55\n");
   ok(proc_pids(root) == 55, "version 1: %lld", (long long)proc_pids(root));
@@ -50,7 +50,7 @@ static void pids_check(void)
 
 static void version_2_check(void)
 {
-  claim_begin("version 2: memory and time");
+  claim_begin("control groups of version 2: free memory and the quota of cores");
   put("proc/self/cgroup", "0::/job/step\n");
   is_left(INT64_MAX, "no files");
   put("sys/fs/cgroup/job/step/memory.max", "max\n");
@@ -82,7 +82,7 @@ static void version_2_check(void)
 
 static void version_1_check(void)
 {
-  claim_begin("version 1: memory");
+  claim_begin("control groups of version 1: free memory");
   put("proc/self/cgroup", "5:cpuset:/\n4:hugetlb,memory:/slurm/job\n0::/\n");
   put("sys/fs/cgroup/memory.max", "max\n");
   put("sys/fs/cgroup/memory/slurm/job/memory.limit_in_bytes", "9223372036854771712\n");

@@ -154,7 +154,7 @@ int main(void)
   static const struct {
     idx k, d, q;
   } cases[] = {{40, 1, 4}, {30, 2, 3}, {203, 1, 1}};
-  claim_begin("the forecast of memory is what is then taken");
+  claim_begin("a refit takes no more memory than its forecast");
   for (int i = 0; i < LENGTH(cases); i++) {
     struct made m = made_of(cases[i].k, cases[i].d, 0, 0.3);
     int status = case_run(&c, &m, cases[i].q, "no");

@@ -104,13 +104,13 @@ int main(void)
     root_quotients += root_quotient(a, &r) != exact;
     usual++;
   }
-  ok(roots == 0, "%ld of %d roots", roots, CASES);
-  ok(divisions == 0, "%ld of %d divisions", divisions, CASES);
-  ok(root_quotients == 0 && usual > CASES / 2, "%ld of %ld quotients by roots", root_quotients,
-     usual);
+  ok(roots == 0, "%ld of %d roots differ", roots, CASES);
+  ok(divisions == 0, "%ld of %d quotients differ", divisions, CASES);
+  ok(root_quotients == 0 && usual > CASES / 2, "%ld of %ld quotients by roots differ",
+     root_quotients, usual);
   ok(!is_usual(0) && !is_usual(-0.0) && !is_usual(NAN) && !is_usual(INFINITY) &&
          !is_usual(0x1p400) && !is_usual(-0x1p-401) && is_usual(-0x1p-400) && is_usual(0x1.fp399),
-     "what is usual");
+     "numbers of usual size are told from others");
   claim_end();
   return done_testing();
 }

@@ -361,7 +361,7 @@ int main(void)
   if (h5_begin()) return 99;
   for (gidx i = 0; i < N * P; i++) all[i] = noise(2, (uint64_t)i);
   for (idx c = 0; c < P; c++) mean[c] = random_normal(6, 1, (uint64_t)c);
-  claim_begin("rows, and their hash");
+  claim_begin("loaded rows, and their hash, are those of the file");
   ok(!rows_write("rows.h5", N, P, 1000) && !npy_write("rows.npy") && !run_write("run.h5"),
      "files %s", status_message());
   ok(has_run("run.h5") && !has_run("rows.h5"), "the one without chunks is one run");
@@ -372,7 +372,7 @@ int main(void)
   windows_check("run.h5", 0);
   windows_check("rows.npy", 0);
   claim_end();
-  claim_begin("a value that is not finite, a damaged chunk, and a lost one");
+  claim_begin("a value that is not finite, a damaged chunk and a lost chunk are reported");
   long at = position_of("rows.h5", 20000 * P);
   verdicts_check("rows.h5", "");
   ok(at > 0 && !bytes_change("rows.h5", at, 0), "a byte at %ld", at);
@@ -392,11 +392,11 @@ int main(void)
   npy_write("rows.npy");
   messages_check("rows.npy", "row 25000, column 3");
   claim_end();
-  claim_begin("supports of few atoms, which one thread counts, and of many");
+  claim_begin("sound supports load; a changed value, and an atom twice in a row, are reported");
   supports_check_by(90);
   supports_check_by(200000);
   claim_end();
-  claim_begin("supports that threads write");
+  claim_begin("supports that several threads write have the bytes that one thread writes");
   for (int codes = 0; codes < 2; codes++)
     for (int d = 1; d < 3; d++)
       for (int b = 0; b < 3; b++) {
@@ -407,7 +407,7 @@ int main(void)
       }
   for (int i = -1; i < 9; i += 3) nans_check(i < 0 ? -1 : i * (VALUES / 9) + 7);
   claim_end();
-  claim_begin("as many chunks as there may be, in an array of known length and in one that grows");
+  claim_begin("an array of the most chunks is written and read, and so is one that grows");
   chunks_check(1 << 16);
   chunks_check(H5_GROWS);
   claim_end();

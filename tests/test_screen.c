@@ -65,7 +65,7 @@ static real part_of_bound(const struct problem *c, idx row, idx frame, int level
  * use. */
 static void check_bound(void)
 {
-  claim_begin("(C.4) errors of scores stay in their bound, on every finite kind of data");
+  claim_begin("errors of scores stay within the bound of (C.4), on every finite kind of data");
   for (int kind = 0; kind < KINDS; kind++) {
     struct problem c = {.n = 40,
                         .p = 1 + 37 * kind,
@@ -148,8 +148,8 @@ static void check_quantize(const struct screen_loops *loops)
       }
       arena_free(&c.arena);
     }
-  ok(same, "%s: integers of rows are the reference's", loops->name);
-  ok(near, "%s: norms of rows too", loops->name);
+  ok(same, "%s: integers of rows have the reference's bits", loops->name);
+  ok(near, "%s: norms of rows have the reference's bits", loops->name);
 }
 
 static void check_paths(const struct how *how)
@@ -199,7 +199,7 @@ static void check_options(void)
 {
   static const struct how none = {
       .kind = "cpu", .variant = "baseline", .threads = 1, .filter = "on"};
-  ok(!how_present(&none), "no filter without AVX2");
+  ok(!how_present(&none), "a processor without AVX2 has no filter");
 }
 
 int main(void)
@@ -224,14 +224,14 @@ int main(void)
   claim_begin("shapes: the exact route's bits");
   check_shapes(those + count - some, some);
   claim_end();
-  claim_begin("kinds of data made against it: the exact route's bits");
+  claim_begin("data that are hard for the filter: the exact route's bits");
   check_kinds(those + count - some, some);
   claim_end();
   claim_begin("widths: the exact route's bits");
   check_widths(those + count - some, some, 200);
   claim_end();
   for (int v = 0; v < count; v++) {
-    claim_begin("%s: rows take the direct path where they must, and only there", those[v].variant);
+    claim_begin("%s: rows take the direct path if and only if they must", those[v].variant);
     check_paths(&those[v]);
     claim_end();
     check_without_bound(&those[v], 4, broken_by, LENGTH(broken_by));

@@ -132,7 +132,9 @@ static void check_loops(const struct screen_loops *loops)
       frames &= sizes_right(loops, FRAME);
     }
   loops->leave();
-  claim_begin("%s: sizes of vectors and frames, and what passes a threshold", loops->name);
+  claim_begin(
+      "%s: sizes of vectors and frames are right, and so are the atoms that pass a threshold",
+      loops->name);
   ok(right, "sizes of vectors");
   ok(frames, "sizes of frames");
   ok(pass, "what passes a threshold");

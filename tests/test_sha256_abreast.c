@@ -40,7 +40,7 @@ int main(void)
     for (size_t length = MOST - 130; length < MOST; length++) wrong += wrong_count(count, length);
   }
   ok(wrong == 0,
-     "0 to 7 leaves at a time: %d hashes are wrong; the processor %s instructions for them", wrong,
+     "0 to 7 leaves at a time: ~%d hashes are wrong; this processor %s instructions of SHA", wrong,
      sha256_abreast_has() ? "has" : "has no");
   return done_testing();
 }

@@ -88,8 +88,8 @@ static void test_fetch(struct shard *t, struct comm *c, struct device *dev, gidx
   gidx limit = max > REQUESTED ? max : REQUESTED;
   ok(good, "%s: all slots hold their atoms, %lld kept, %s", dev->kind, (long long)max,
      t->from_host ? "from the host" : "from the device");
-  ok(largest <= limit && table.capacity <= limit, "no more are kept");
-  if (max >= K) ok(!forgotten, "none is forgotten where all may be kept");
+  ok(largest <= limit && table.capacity <= limit, "no more atoms are kept than allowed");
+  if (max >= K) ok(!forgotten, "no atom is forgotten if all may be kept");
   gidx once = 20 * D * p * (gidx)sizeof(float), names = 20 * (gidx)sizeof(idx) * c->size;
   gidx counts = 2 * fetches * (gidx)sizeof(idx) * c->size; /* counts, and statuses */
   if (max >= 20 + REQUESTED)
@@ -141,9 +141,9 @@ static void test_device(struct comm *c, const struct how *how, idx width, int ho
   if (!status) status = comm_devices_open(c, c, &dev, 0);
   if (!status) status = shard_load(&t, c, &source, width, 0, &dev);
   t.from_host = host_every && c->rank % host_every == 0;
-  claim_begin(
-      "%s, tiles of %d, atoms from %s: the requested ones, of which no more than allowed are kept",
-      how->kind, width, atoms_of[host_pass >= 0 ? 3 : host_every]);
+  claim_begin("%s, tiles of %d, atoms from %s: the requested atoms are there, and no more than "
+              "allowed are kept",
+              how->kind, width, atoms_of[host_pass >= 0 ? 3 : host_every]);
   ok(!status, "%s: tiles of %d: %s", how->kind, width, status ? status_message() : "loaded");
   for (int i = 0; i < LENGTH(limits) && !status; i++) {
     test_fetch(&t, c, &dev, limits[i]);

@@ -89,8 +89,9 @@ int main(void)
     stay += batch.stays;
     travel += !batch.stays;
   }
-  ok(wrong == 0, "%d of %d batches are dealt otherwise", wrong, SHAPES);
-  ok(stay > SHAPES / 4 && travel > SHAPES / 4, "%d stay, %d travel", stay, travel);
+  ok(wrong == 0, "%d of %d batches are not dealt by the rule", wrong, SHAPES);
+  ok(stay > SHAPES / 4 && travel > SHAPES / 4, "both cases were met: %d batches stay, %d travel",
+     stay, travel);
   arena_free(&arena);
   return done_testing();
 }

@@ -105,7 +105,7 @@ int main(void)
     quality[i].cosine = random_normal(9, 4, (uint64_t)i);
   }
   sums_want();
-  claim_begin("sums are the tree sums of (N.0)");
+  claim_begin("sums of columns are the tree sums of (N.0)");
   for (int r = 0; r < LENGTH(ranks); r++) {
     for (int i = 0; i < LENGTH(lengths); i++) cut(lengths[i], 1, ranks[r]);
     for (int i = 0; i < LENGTH(wholes) && ranks[r] < 6; i++) {

@@ -163,7 +163,9 @@ static void all_check(struct world *w, int try)
 static void tries_check(idx slots)
 {
   struct world w = {.draws = (uint64_t)slots << 32};
-  claim_begin("%d slots and more streams, in any order", slots);
+  claim_begin(
+      "%d slots: requests, replies and ends in random order leave the streams of a plain list",
+      slots);
   ok(streams_init(&w.streams, slots) == OK, "there is memory");
   for (int i = slots; i < MOST; i++) /* these slots do not exist, so they are never free */
     w.plain[i] = (struct plain){.client = -1, .is = {.is_used = 1, .waiting = 1}};

@@ -39,7 +39,7 @@ static void check_shuffle(void)
         last[at] = row;
       }
     ok(all, "%lld rows, each once", (long long)n);
-    ok(n < 100 || moved > n / 2, "%lld of %lld rows are elsewhere in the next epoch",
+    ok(n < 100 || moved > n / 2, "%lld of %lld rows have another place in the next epoch",
        (long long)moved, (long long)n);
     arena_free(&arena);
   }
@@ -173,7 +173,8 @@ static void cut_check(int kind, idx n, idx k, gidx most)
 static void check_cut(void)
 {
   static const gidx most[] = {0, 1, 2, 7, 100, 699, 700, 701, 1399, 1400, 2000};
-  claim_begin("counting digits selects what sorting selects, with ties and odd numbers, too");
+  claim_begin(
+      "counting digits selects the codes that sorting selects, with ties, infinities and NaN, too");
   for (int kind = 0; kind < 4; kind++) {
     for (int i = 0; i < LENGTH(most); i++) cut_check(kind, 20, 70, most[i]);
     cut_check(kind, 1, 1, 1);

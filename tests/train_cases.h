@@ -302,13 +302,13 @@ static void check_reference(struct comm *c)
   claim_begin("training has the bits of the plain loops");
   problems_check(c, rows, LENGTH(rows));
   claim_end();
-  claim_begin("training with codes chosen over whole batches has them, too");
+  claim_begin("training with codes chosen over whole batches has the bits of the plain loops");
   problems_check(c, batches, LENGTH(batches));
   claim_end();
-  claim_begin("training with nested widths has them, too");
+  claim_begin("training with nested widths has the bits of the plain loops");
   problems_check(c, nested, LENGTH(nested));
   claim_end();
-  claim_begin("training with a learned bias before the encoder has them, too");
+  claim_begin("training with a learned bias before the encoder has the bits of the plain loops");
   problems_check(c, learned, LENGTH(learned));
   claim_end();
 }
@@ -329,15 +329,15 @@ static void resumed_check(struct comm *c, struct train_task *task, const struct 
   ok(part.states == (part.saves ? stop_at + 1 : 1), "%lld states after %lld steps",
      (long long)part.states, (long long)stop_at);
   ok(!status && result.stopped && part.told == 1 && part.point.step == stop_at,
-     "asked in step %lld, stopped after %lld: %s", (long long)stop_at, (long long)part.point.step,
-     status_message());
+     "a stop asked in step %lld comes after step %lld: %s", (long long)stop_at,
+     (long long)part.point.step, status_message());
   task->start = &part.point;
   if (!status) status = train_run(task, c, &last, &result);
   int same = !status && same_state(&rest.state, &all->state, (idx)all->k, (idx)all->p) &&
              rest.point.count == all->point.count;
   for (gidx i = 0; same && i < rest.point.count; i++)
     same = memcmp(&rest.lines[i], &all->lines[i], offsetof(struct train_line, seconds)) == 0;
-  ok(same, "stopped after %lld steps and gone on with is the same: %s", (long long)stop_at,
+  ok(same, "training stopped after %lld steps and continued is the same: %s", (long long)stop_at,
      status_message());
   status_clear();
   arena_free(&part.arena);
@@ -359,12 +359,13 @@ static void check_resumed(struct comm *c, real l0)
   task.sizes.l0 = l0;
   task.sizes.learns_offset = l0 > 0;
   int status = train_run(&task, c, &sink, &result);
-  ok(!status && !result.stopped && all.point.step == 40, "asked in the last step: %s",
-     status_message());
+  ok(!status && !result.stopped && all.point.step == 40,
+     "a stop asked in the last step does not stop: %s", status_message());
   resumed_check(c, &task, &all, 0);
   resumed_check(c, &task, &all, 17);
   resumed_check(c, &task, &all, 21);
-  ok(all.lines[all.point.count - 1].held > all.lines[l0 > 0].held, "unseen rows gain");
+  ok(all.lines[all.point.count - 1].held > all.lines[l0 > 0].held,
+     "the explained variance of unseen rows rises");
   /* rows are noise, and seen rows were overfitted: unseen rows have fewer codes */
   ok(l0 == 0 || fabs(all.lines[all.point.count - 1].l0 - l0) < 0.3 * l0, "%g codes per row, not %g",
      all.lines[all.point.count - 1].l0, l0);
