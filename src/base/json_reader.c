@@ -38,7 +38,7 @@ static int digits_read(struct json_reader *r)
 static int unicode_read(struct json_reader *r, char **out)
 {
   int code = digits_read(r);
-  JSON_GOOD(r, code > 0, "an escape is not \\u and four digits");
+  JSON_GOOD(r, code > 0, "an escape is not \\u and four hexadecimal digits");
   if (code >= 0xd800 && code < 0xdc00) {
     int second = r->at[0] == '\\' && r->at[1] == 'u' ? (r->at += 2, digits_read(r)) : -1;
     JSON_GOOD(r, second >= 0xdc00 && second < 0xe000, "half of a pair");
@@ -71,7 +71,7 @@ int json_string(struct json_reader *r, char **text)
   while (*r->at != '"') {
     unsigned code;
     int bytes = text_character(r->at, &code);
-    JSON_GOOD(r, bytes > 0 && code >= 0x20, "a text that does not end, or is not UTF-8");
+    JSON_GOOD(r, bytes > 0 && code >= 0x20, "a text does not end, or is not UTF-8");
     if (code == '\\') {
       r->at++;
       TRY(escape_read(r, &out));

@@ -168,8 +168,8 @@ static int value_set(const struct option_row *row, char *target, const char *tex
   CHECK(*text, ERR_USAGE, "'%s' has an empty value", row->key);
   CHECK(!strchr(text, '\n'), ERR_USAGE, "'%s' has a value of several lines", row->key);
   CHECK(config_is_text(text, strlen(text)), ERR_USAGE,
-        "'%s' is '%s', which is not text: no deck, and so no used.in, could say it; give a link of "
-        "another name",
+        "'%s' is '%s', which is not text, so no deck and no used.in could have it: give a link "
+        "with another name",
         row->key, text);
   if (is_more && row->type == OPTION_TEXTS) return text_append(target, text);
   memcpy(target, &text, sizeof text);
@@ -285,8 +285,8 @@ static int argument_fail(const struct parse *p, const char *text)
   const char *slash = strrchr(text, '/'), *end = strrchr(slash ? slash : text, '.');
   CHECK(row && end, ERR_USAGE, "unexpected argument '%s'", text);
   FAIL(ERR_USAGE,
-       "unexpected argument '%s': options such as '--%s' take one name; of several files a pattern "
-       "in quotes, as in --%s '%.*s*%s'",
+       "unexpected argument '%s': options such as '--%s' take one name; for several files give a "
+       "pattern in quotes, as in --%s '%.*s*%s'",
        text, row->key, row->key, slash ? (int)(slash - text + 1) : 0, text, end);
 }
 

@@ -55,7 +55,7 @@ int stack_raise(void)
         (long long)(limit.rlim_max >> 10), (long long)(MIN_STACK >> 10));
   limit.rlim_cur = limit.rlim_max < USUAL_STACK ? limit.rlim_max : USUAL_STACK;
   CHECK(setrlimit(RLIMIT_STACK, &limit) == 0 && threads_allow((size_t)limit.rlim_cur), ERR_MEMORY,
-        "cannot raise the limit of the stack to %lld kB: `ulimit -s 8192`",
+        "cannot raise the limit of the stack to %lld kB: run `ulimit -s 8192` first",
         (long long)(limit.rlim_cur >> 10));
   return OK;
 }

@@ -236,8 +236,8 @@ void watchdog_ending(void)
   pthread_mutex_lock(&lock);
   if (who_rank >= 0) snprintf(rank, sizeof rank, "rank %d: ", who_rank);
   snprintf(stopped, sizeof stopped,
-           "%s%s: this rank was stopped while the job ended, for longer than the deadline of %g "
-           "seconds; what the job writes is complete\n",
+           "%s%s: while the job ended, this rank was stopped for longer than the deadline of %g "
+           "seconds; the results of the job are complete\n",
            rank, who, deadline);
   stopped_length = strlen(stopped);
   if (!are_armed && sigaction(SIGCONT, &action, NULL) == 0 &&

@@ -54,7 +54,7 @@ int worker_open(struct worker *w)
   if (error) {
     free(s);
     w->state = NULL;
-    return thread_fail("a thread that works beside", error);
+    return thread_fail("a thread that works beside the main one", error);
   }
   return OK;
 }

@@ -24,7 +24,7 @@
 
 const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS] = {
     {"system-rows", OPTION_LONG, AT(system_rows), "256", 1, 1 << 24, NULL, "ROWS",
-     "rows of a system", .effect = OPTION_BITS},
+     "number of rows of a system", .effect = OPTION_BITS},
     {"lengths", OPTION_CHOICE, AT(lengths), "fixed", 0, 0, "fixed|uniform|power", NULL,
      "number of rows of each system. fixed: --system-rows; uniform: 0 to twice --system-rows; "
      "power: 1 to 16 times --system-rows, with equally many systems in each octave",
@@ -389,7 +389,7 @@ static void title_print(const struct bench_arrow_options *o, const struct bench_
            "GB/s", "copies", "of copies", "with copies", "declined");
     return;
   }
-  printf("%d threads; peers and memory on one\n", common->threads);
+  printf("%d threads; the peers and `memory` run on one thread\n", common->threads);
   printf("%6s %9s %11s %9s %10s %10s %9s %9s %9s %9s\n", "border", "systems", "Mrows/s", "GB/s",
          "memory", "of memory", "LAPACKE", "faster", "PETSc", "faster");
 }

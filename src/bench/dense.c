@@ -21,7 +21,7 @@
 
 const struct option_row bench_dense_rows[BENCH_DENSE_ROWS] = {
     {"schur", OPTION_INT, AT(schur), "4096", 1, 1 << 16, NULL, "BORDERS",
-     "rows of the matrix that is factored", .effect = OPTION_BITS},
+     "number of rows of the matrix that is factored", .effect = OPTION_BITS},
     {"panel", OPTION_INT, AT(panel), "256", DENSE_MIN_PANEL, DENSE_MAX_PANEL, NULL, "COLUMNS",
      "number of columns that a CPU factors at a time", .effect = OPTION_RUN},
 };

@@ -21,14 +21,14 @@
 #define AT(member) offsetof(struct bench_harvest_options, member)
 
 const struct option_row bench_harvest_rows[BENCH_HARVEST_ROWS] = {
-    {"heads", OPTION_INT, AT(heads), "12", 1, 1024, NULL, "COUNT", "heads of queries",
+    {"heads", OPTION_INT, AT(heads), "12", 1, 1024, NULL, "COUNT", "number of heads of queries",
      .effect = OPTION_BITS},
     {"kv-heads", OPTION_INT, AT(kv_heads), "0", 0, 1024, NULL, "COUNT",
      "number of heads of keys and values; 0: --heads", .effect = OPTION_BITS},
     {"head-columns", OPTION_INT, AT(head_columns), "64", 1, ATTEND_COLUMNS, NULL, "COUNT",
-     "columns of a head", .effect = OPTION_BITS},
+     "number of columns of a head", .effect = OPTION_BITS},
     {"positions", OPTION_INT, AT(positions), "4096", 1, 1 << 20, NULL, "COUNT",
-     "positions of a stream", .effect = OPTION_BITS},
+     "number of positions of a stream", .effect = OPTION_BITS},
     {"queries", OPTION_INT, AT(queries), "0", 0, 1 << 20, NULL, "COUNT",
      "number of queries of a stream, at its last positions; 0: one at each position",
      .effect = OPTION_BITS},
@@ -150,7 +150,8 @@ static int work_open(struct bench *b)
     plan.size = b->o->page;
     return attend_open(&b->paged, &b->device, &plan);
   }
-  CHECK(b->type == ATTEND_F32, ERR_USAGE, "'--cells' is %s: a CPU takes f32", b->o->cells);
+  CHECK(b->type == ATTEND_F32, ERR_USAGE,
+        "'--cells' is %s, but a CPU takes only f32: give f32, or --device cuda", b->o->cells);
   TRY(arena_alloc(&b->arena, &b->m, rows, sizeof *b->m));
   TRY(arena_alloc(&b->arena, &b->l, rows, sizeof *b->l));
   TRY(arena_alloc(&b->arena, &b->acc, rows * attention_stride(a->dv), sizeof *b->acc));
@@ -255,7 +256,8 @@ static void head_write(const struct bench *b)
   struct json *j = b->common->json;
   gidx queries = b->queries / b->o->streams;
   if (!j) {
-    printf("%d streams, %lld queries of %d positions, %d heads of %d, %d columns, %s, ",
+    printf("%d streams, each of %lld queries and %d positions, %d query heads, %d key heads of %d "
+           "columns, %s, ",
            b->o->streams, (long long)queries, b->o->positions, a->heads, a->kv_heads, a->d,
            b->o->cells);
     if (is_gpu(b)) printf("blocks of %d, ", b->o->page);
@@ -298,8 +300,8 @@ static int bench_open(struct bench *b)
   struct device_options options = bench_device(b->common, 1, 0);
   CHECK(o->heads % kv_heads == 0, ERR_USAGE, "'--kv-heads' is %d, which does not divide %d heads",
         kv_heads, o->heads);
-  CHECK(o->queries <= o->positions, ERR_USAGE, "'--queries' is %d, of %d positions", o->queries,
-        o->positions);
+  CHECK(o->queries <= o->positions, ERR_USAGE,
+        "'--queries' is %d, more than the %d of '--positions'", o->queries, o->positions);
   b->attention = (struct attention){.heads = o->heads,
                                     .kv_heads = kv_heads,
                                     .d = o->head_columns,

@@ -23,13 +23,13 @@
 const struct option_row bench_mixer_rows[BENCH_MIXER_ROWS] = {
     {"streams", OPTION_INT, AT(streams), "64", 1, 4096, NULL, "COUNT", "sequences",
      .effect = OPTION_BITS},
-    {"tokens", OPTION_INT, AT(tokens), "1", 1, 1 << 16, NULL, "COUNT", "tokens of a sequence",
-     .effect = OPTION_BITS},
+    {"tokens", OPTION_INT, AT(tokens), "1", 1, 1 << 16, NULL, "COUNT",
+     "number of tokens of a sequence", .effect = OPTION_BITS},
     {"heads", OPTION_INT, AT(heads), "32", 1, 1024, NULL, "COUNT", "heads", .effect = OPTION_BITS},
-    {"key-heads", OPTION_INT, AT(key_heads), "16", 1, 1024, NULL, "COUNT", "heads of q and k",
-     .effect = OPTION_BITS},
+    {"key-heads", OPTION_INT, AT(key_heads), "16", 1, 1024, NULL, "COUNT",
+     "number of heads of q and k", .effect = OPTION_BITS},
     {"head-columns", OPTION_INT, AT(head_columns), "128", 1, DELTA_COLUMNS, NULL, "COUNT",
-     "columns of a head", .effect = OPTION_BITS},
+     "number of columns of a head", .effect = OPTION_BITS},
     {"decay", OPTION_CHOICE, AT(decay), "head", 0, 0, "head|column", NULL,
      "what has a decay: a head, or each of its key columns", .effect = OPTION_BITS},
 };
@@ -170,8 +170,8 @@ static void head_write(const struct bench *b)
   const struct bench_mixer_options *o = b->o;
   struct json *j = b->common->json;
   if (!j) {
-    printf("%d streams of %d tokens, %d heads of %d, %d columns, a decay for each %s, threads=%d "
-           "variant=%s, medians of %d runs\n",
+    printf("%d streams of %d tokens, %d heads, %d key heads of %d columns, a decay for each %s, "
+           "threads=%d variant=%s, medians of %d runs\n",
            o->streams, o->tokens, o->heads, o->key_heads, o->head_columns, o->decay,
            b->common->threads, b->device.variant, b->common->repeats);
     printf("%-8s %10s %10s %10s %10s%s\n", "", "ms", "us a token", "GB/s", "of peak",

@@ -822,8 +822,8 @@ static void table_print(const struct bench *b)
   char cpu[sizeof r->cpu];
   proc_cpu(cpu, sizeof cpu);
   if (!j) {
-    printf("%s, %s, ranks=%d threads=%d start=%.3f s; of all ranks a second:\n", cpu, r->device,
-           b->c->size, b->common->threads, r->start);
+    printf("%s, %s, ranks=%d threads=%d start=%.3f s; rates of all ranks together, per second:\n",
+           cpu, r->device, b->c->size, b->common->threads, r->start);
     for (int i = 0; i < r->count; i++) line_print(&r->lines[i]);
     return;
   }
@@ -838,7 +838,7 @@ static void table_print(const struct bench *b)
 
 static int bench_begin(struct bench *b, const struct bench_write_options *o)
 {
-  CHECK(o->output, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(o->output, ERR_USAGE, "'--output' is missing: give a folder");
   int length = snprintf(b->path, sizeof b->path, "%s/bench-rates.h5", o->output);
   CHECK(length < (int)sizeof b->path, ERR_USAGE, "the name '%s' is too long", o->output);
   CHECK(access(b->path, F_OK) < 0, ERR_CREATE, "'%s' is there already", b->path);

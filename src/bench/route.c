@@ -393,7 +393,8 @@ static int gpu_print(struct bench *b)
     if (j)
       json_real(j, "conversion_seconds", b->dictionary);
     else
-      printf("conversion of the dictionary, once, not in these times: %.5f s\n", b->dictionary);
+      printf("conversion of the dictionary, done once, not part of these times: %.5f s\n",
+             b->dictionary);
   }
   if (j) {
     json_real(j, "peak_terms", device_peak(dev, 0));
@@ -404,7 +405,7 @@ static int gpu_print(struct bench *b)
   printf("peak is two instructions a term at the highest clock: %.2f T terms/s\n",
          1e-12 * device_peak(dev, 0));
   printf("selection and merging: %.1f%% of routing random data\n", 100 * (route - scores) / route);
-  printf("copies inside the device: %.0f GB/s, read and written\n", 1e-9 * copies);
+  printf("copies inside the device: %.0f GB/s, the sum of reads and writes\n", 1e-9 * copies);
   printf("%lld kernels, %.3f GB to and %.3f GB from the device\n", (long long)dev->counts.kernels,
          1e-9 * (double)dev->counts.put, 1e-9 * (double)dev->counts.got);
   return OK;

@@ -149,7 +149,8 @@ static int encode_measure(struct bench *b)
   encode_cut_choose(&task, 1);
   task.stops = (struct stops){encode_asked, stopped, b};
   TRY(encode_run(&task, b->c, &result));
-  CHECK(b->written > b->first, ERR_USAGE, "encode wrote one block: give more --seconds");
+  CHECK(b->written > b->first, ERR_USAGE,
+        "encode wrote only one block in this time: give more --seconds");
   b->results[ENCODE].backlog = (double)(b->written - b->first) / (b->ended - b->begun);
   encode_free(&result);
   return OK;
@@ -271,7 +272,7 @@ int bench_serve(const struct bench_serve_options *o, const struct bench_route_op
   b = (struct bench){.o = o, .shape = shape, .common = common, .c = c};
   TRY(net_check());
   strcpy(b.folder, "/tmp/sagitta-bench-XXXXXX");
-  CHECK(mkdtemp(b.folder), ERR_CREATE, "cannot make a folder '%s' for a socket", b.folder);
+  CHECK(mkdtemp(b.folder), ERR_CREATE, "cannot create the folder '%s' for a socket", b.folder);
   snprintf(b.path, sizeof b.path, "%s/live", b.folder);
   int status = bench_run(&b);
   unlink(b.path);

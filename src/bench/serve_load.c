@@ -161,7 +161,7 @@ static int run_open(struct client_run *r)
   TRY(arena_alloc(&r->arena, &r->status_begun, statuses, sizeof(double)));
   l->latency = malloc(MOST_REQUESTS * sizeof *l->latency);
   l->status = malloc((size_t)statuses * sizeof *l->status);
-  CHECK(l->latency && l->status, ERR_MEMORY, "cannot allocate what is measured");
+  CHECK(l->latency && l->status, ERR_MEMORY, "cannot allocate the measurements");
   TRY(message_init(r));
   return net_clients_open(&l->clients, l->path, l->streams + 1);
 }

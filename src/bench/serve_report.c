@@ -26,7 +26,7 @@ static void goals_find(const struct serve_measured *r, real target_ms, struct go
   g[2] = (struct goal){"off backlog / dynamic backlog", off->backlog / dynamic->backlog, 1 / 0.85};
   g[3] = (struct goal){"encode / unwatched backlog", r[ENCODE].backlog / r[UNWATCHED].backlog,
                        1 / 0.98};
-  g[4] = (struct goal){"status ms at most", status, 10};
+  g[4] = (struct goal){"longest status request, ms", status, 10};
 }
 enum { GOALS = 5 };
 
@@ -75,7 +75,7 @@ static void all_print(const struct bench_serve_options *o, const struct bench_ro
                       const struct bench_common *common, const struct serve_measured *results,
                       const struct goal *goals)
 {
-  printf("%d streams of %g rows/s, steps of %d rows of %d columns at most, %d of %d atoms a row, "
+  printf("%d streams of %g rows/s, steps of at most %d rows of %d columns, %d of %d atoms a row, "
          "threads=%d device=%s\n",
          o->streams, o->rate, s->n_rows, s->columns, s->top_s, s->atoms, common->threads,
          common->device);

@@ -207,7 +207,7 @@ int bench_triad(const struct bench_route_options *o, const struct bench_common *
   static struct bench b;
   b = (struct bench){.o = o, .common = common, .precision = precision_of(o->precision)};
   CHECK(!o->stored || b.precision == PRECISION_BF16 || b.precision == PRECISION_F16, ERR_USAGE,
-        "'--stored' goes with '--precision bf16' or 'f16': %s is f32 in memory", o->precision);
+        "'--stored' goes only with '--precision bf16' or 'f16': %s is f32 in memory", o->precision);
   b.stored = (struct tensor_stored){o->stored, o->stored, o->stored};
   struct device_options options = bench_device(common, o->columns, 0);
   TRY(device_open(&b.device, &options));

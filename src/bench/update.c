@@ -166,7 +166,8 @@ int bench_update(const struct bench_route_options *o, const struct bench_common 
   static struct bench b;
   b = (struct bench){.o = o, .common = common};
   CHECK(o->atoms >= 8 * o->top_s, ERR_USAGE,
-        "'--atoms' is %d: supports of %d are drawn from 8 times as many", o->atoms, o->top_s);
+        "'--atoms' is %d: supports of %d atoms are drawn from at least 8 times as many; give more",
+        o->atoms, o->top_s);
   struct device_options options = bench_device(common, o->columns, 0);
   TRY(device_open(&b.device, &options));
   TRY(buffers_alloc(&b));

@@ -289,7 +289,8 @@ static void limit_print(const struct bench *b, const struct limit *l)
 {
   struct json *j = b->common->json;
   if (!j) {
-    printf("the result has %.3f of the lesser of plain and hash, mostly %s\n", l->share, l->name);
+    printf("the result has %.3f of the rate of the slower of plain and hash, which is mostly %s\n",
+           l->share, l->name);
     return;
   }
   json_text(j, "limit", l->name);
@@ -313,7 +314,7 @@ static void table_print(struct bench *b)
     json_long(j, "bytes", b->bytes);
     json_array(j, "lines");
   } else {
-    printf("%lld rows of %d, %.1f MB, %d ranks, medians of %d runs\n", (long long)b->shape.n,
+    printf("%lld rows of %d atoms, %.1f MB, %d ranks, medians of %d runs\n", (long long)b->shape.n,
            b->shape.s, 1e-6 * (double)b->bytes, b->c->size, n);
     printf("%-10s %10s %10s %10s\n", "", "ms", "GB/s", "of plain");
   }
@@ -326,7 +327,7 @@ static void table_print(struct bench *b)
 
 static int names_find(struct bench *b, const struct bench_write_options *o)
 {
-  CHECK(o->output, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(o->output, ERR_USAGE, "'--output' is missing: give a folder");
   CHECK(b->shape.n > ROW_BLOCK && b->shape.s <= b->shape.k, ERR_USAGE,
         "%lld rows of %d of %d atoms: more than %d rows have places that all ranks write to",
         (long long)b->shape.n, b->shape.s, b->shape.k, ROW_BLOCK);

@@ -51,9 +51,10 @@ static int capture_open(struct rows_input *rows, struct captured *c, const char 
 int rows_or_capture_check(const char *name, const char *capture)
 {
   CHECK(name || capture, ERR_USAGE,
-        "'--rows' is missing: the file with the activation rows, or '--capture' to compute them");
+        "'--rows' is missing: give the file with the activation rows, or '--capture' to compute "
+        "them");
   CHECK(!name || !capture, ERR_USAGE,
-        "both '--rows' and '--capture' are given: rows come from one of them");
+        "both '--rows' and '--capture' are given: leave one of them out");
   return OK;
 }
 
@@ -90,8 +91,8 @@ int captured_report(struct comm *c, const struct capture_input *in)
   }
   arena_free(&arena);
   if (ldexp(largest, -SEEN_BITS) > 1e-3)
-    log_warn("terms of scores may reach %.2g in size: where they cancel, rounding in float32 puts "
-             "scores, and so lse and weights, off by about %.0e (numerics.md, N.27)",
+    log_warn("terms of scores may reach %.2g in size: where terms cancel, rounding in float32 "
+             "changes scores, and so lse and weights, by about %.0e (numerics.md, N.27)",
              largest, ldexp(largest, -SEEN_BITS));
   return OK;
 }

@@ -108,9 +108,10 @@ static int options_check(const struct attribute_options *o)
 {
   CHECK(o->supports, ERR_USAGE, "'--supports' is missing: make them with `sagitta encode`");
   CHECK(o->dictionary, ERR_USAGE,
-        "'--dictionary' is missing: the one that the rows were encoded with");
+        "'--dictionary' is missing: give the one that the rows were encoded with");
   CHECK(o->capture, ERR_USAGE,
-        "'--capture' is missing: the file with queries, keys and values whose rows were encoded");
+        "'--capture' is missing: give the file with the queries, keys and values whose rows were "
+        "encoded");
   return OK;
 }
 
@@ -120,8 +121,8 @@ static int scores_check(const struct attribute_job *j)
 {
   const struct supports_input *s = &j->supports;
   CHECK(!s->encoder, ERR_INPUT,
-        "'%s' has codes of an imported %s encoder, whose scores are of its own weights: encode the "
-        "rows with `sagitta encode --dictionary`, and explain those supports",
+        "'%s' has codes of an imported %s encoder, whose scores come from its own weights: encode "
+        "the rows with `sagitta encode --dictionary`, and explain those supports",
         s->file, s->encoder);
   CHECK(!s->mean || s->mean_length == j->dictionary.source.p, ERR_INPUT,
         "the mean of '%s' has %lld numbers, the atoms of '%s' have %d: give the dictionary that "
@@ -248,8 +249,10 @@ static void result_log(const struct run *run, const struct attribute_job *j)
            (long long)r->compared, (long long)r->beyond, r->error, run->comm.size, j->device.kind,
            j->seconds, (unsigned long long)r->fingerprint);
   if (!r->compared && r->pairs)
-    log_warn("no sum was compared with a routed score: '%s' has none of the first round%s",
-             j->supports.file, j->supports.sweeps > 0 ? ", for its atoms were refitted since" : "");
+    log_warn("no sum was compared with a routed score: '%s' has no scores of the first round of "
+             "routing%s",
+             j->supports.file,
+             j->supports.sweeps > 0 ? ", because its atoms were refitted since" : "");
 }
 
 static int lists_compute(struct run *run, struct attribute_job *j)

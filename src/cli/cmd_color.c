@@ -65,7 +65,8 @@ struct color_job {
 static void report_print(const struct class_report *r)
 {
   log_info("%-22s %lld", "classes", (long long)r->classes);
-  log_info("%-22s %lld (the most atoms in a row)", "at least needed", (long long)r->longest_row);
+  log_info("%-22s %lld (the most atoms in a row)", "classes needed at least",
+           (long long)r->longest_row);
   log_info("%-22s %lld", "dead_atoms", (long long)r->dead);
   if (r->classes == 0) return;
   color_log(r);

@@ -96,7 +96,8 @@ struct compare_job {
 static int names_take(struct compare_options *o, const char *const *arguments)
 {
   for (int i = 0; i < 2 && arguments[0]; i++) {
-    CHECK(arguments[1], ERR_USAGE, "one dictionary is missing, as in: sagitta compare A B");
+    CHECK(arguments[1], ERR_USAGE,
+          "one dictionary is missing: give two, as in sagitta compare A B");
     CHECK(!o->name[i], ERR_USAGE, "'%s' is given beside '--%s'", arguments[i],
           i ? "other" : "dictionary");
     o->name[i] = arguments[i];
@@ -152,7 +153,8 @@ static void pairs_print(const struct pairs *p)
     printf("%-22s %10.6f\n", "  most frequent of A", p->frequent);
     printf("%-22s %10.6f\n\n", "  least frequent of A", p->rare);
   } else {
-    printf("  no quarters by frequency: no supports.h5 beside A was encoded with A\n\n");
+    printf(
+        "  no quarters by frequency: there is no supports.h5 beside A that was encoded with A\n\n");
   }
 }
 

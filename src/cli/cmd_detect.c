@@ -93,10 +93,11 @@ struct detect_job {
 
 static int inputs_open(struct run *run, struct detect_job *j, const struct detect_options *o)
 {
-  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: give the file with the activation rows");
   CHECK(o->dictionary, ERR_USAGE,
-        "'--dictionary' is missing: a dictionary, or the folder of a fit");
-  CHECK(o->codes, ERR_USAGE, "'--codes' is missing: what encode, or fit, wrote of these rows");
+        "'--dictionary' is missing: give a dictionary, or the folder of a fit");
+  CHECK(o->codes, ERR_USAGE,
+        "'--codes' is missing: give the codes of these rows that `encode` or `fit` wrote");
   TRY(output_check_given(o->output.output));
   TRY(rows_input_open(&j->rows, &run->comm, o->rows));
   TRY(dictionary_input_open(&j->dictionary, o->dictionary));
@@ -104,7 +105,7 @@ static int inputs_open(struct run *run, struct detect_job *j, const struct detec
     TRY(seeds_read(&j->dictionary.input->h5, j->dictionary.source.k, &j->arena, &j->seeds));
   TRY(supports_input_open(&j->codes, o->codes));
   CHECK(j->codes.source.has_codes, ERR_INPUT,
-        "'%s' has scores and no codes: make them with `sagitta encode`", j->codes.source.name);
+        "'%s' has scores and no codes: make codes with `sagitta encode`", j->codes.source.name);
   j->task = (struct detect_task){
       .rows = &j->rows.source,
       .atoms = &j->dictionary.source,

@@ -214,7 +214,7 @@ static int encoder_options_check(const struct encode_options *o)
   static const struct option_advice all[] = {
       {"dictionary", "the encoder's file has its atoms"},
       {"top-s", "the encoder says how many atoms a row has"},
-      {"rounds", "an encoder has none"},
+      {"rounds", "an encoder has no rounds"},
       {"normalize", "the atoms of an import have unit norm"},
       {"center", "the mean of an import is subtracted where its encoder wants it"},
       {"grid", "each rank holds the encoder and takes rows"},
@@ -238,8 +238,10 @@ static int detect_take(struct encode_state *job, struct encode_options *o)
 {
   if (!o->detect) return OK;
   CHECK(!o->encoder, ERR_USAGE,
-        "'--detect' does not go with '--encoder': it takes the detectors of '--dictionary'");
-  CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: whose detectors '--detect' takes");
+        "'--detect' does not go with '--encoder', since it takes the detectors of '--dictionary': "
+        "leave one of them out");
+  CHECK(o->dictionary, ERR_USAGE,
+        "'--dictionary' is missing: give the one whose detectors '--detect' takes");
   job->detects = 1;
   o->encoder = o->dictionary;
   o->dictionary = NULL;
@@ -253,8 +255,8 @@ static int detectors_check(const struct encode_state *job)
   if (!job->detects) return OK;
   TRY(detectors_there(&job->dictionary, &there));
   CHECK(there, ERR_USAGE,
-        "'%s' has no detectors, which '--detect' takes: `sagitta fit --detectors` or `sagitta "
-        "detect` makes a dictionary that has them",
+        "'%s' has no detectors, which '--detect' takes: make a dictionary that has them with "
+        "`sagitta fit --detectors` or `sagitta detect`",
         job->dictionary.file);
   return OK;
 }
@@ -315,7 +317,7 @@ static int l0_encoder_check(const struct encode_state *job, const struct encode_
         "one of them out");
   CHECK(job->encoder.stored.encoder.kind != ENCODER_JUMPRELU, ERR_USAGE,
         "'--l0' does not go with the encoder of '%s', in which each atom has a threshold of its "
-        "own: leave it out, or take its atoms as '--dictionary'",
+        "own: leave '--l0' out, or give the file as '--dictionary'",
         job->dictionary.file);
   return OK;
 }
@@ -332,7 +334,8 @@ static int l0_check(const struct encode_state *job, const struct encode_options 
         job->dictionary.file, (long long)most);
   CHECK(!is_active || o->l0 <= ACTIVE_MOST, ERR_USAGE,
         "'--l0' is %g, and a row has %d active atoms at most: ask for fewer", o->l0, ACTIVE_MOST);
-  CHECK(n > 0, ERR_INPUT, "'%s' has no rows, of which '--l0' would take the largest scores",
+  CHECK(n > 0, ERR_INPUT,
+        "'%s' has no rows, so '--l0' has no scores to choose from: give rows, or leave '--l0' out",
         job->rows.source.name);
   CHECK(cuts_most(o->l0, n) >= 1, ERR_USAGE,
         "'--l0' is %g, less than one code in all the %lld rows: ask for %.3g or more", o->l0,
@@ -346,8 +349,7 @@ static int join_check(const struct encode_options *o)
   size_t length = o->output.output ? strlen(o->output.output) : 0;
   if (!o->join) return OK;
   CHECK(o->row_range, ERR_USAGE,
-        "'--join' is given without '--row-range': say which rows are this "
-        "job's");
+        "'--join' is given without '--row-range': give '--row-range', the rows of this job");
   CHECK(length < 3 || strcmp(o->output.output + length - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', a file: with '--join' give the folder in which all jobs write",
         o->output.output);
@@ -362,8 +364,8 @@ static int dictionary_open(struct encode_state *job, struct encode_options *o)
   if (!o->encoder) {
     CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta seed`");
     CHECK(strcmp(o->codes, "own") != 0, ERR_USAGE,
-          "'--codes' is own, which an encoder has: give it as '--encoder', in the place of "
-          "'--dictionary'");
+          "'--codes' is own, so the codes come from an encoder: give it as '--encoder', in place "
+          "of '--dictionary'");
     TRY(dictionary_input_open(&job->dictionary, o->dictionary));
     TRY(active_take(job, o, &is_active));
     if (!is_active) return o->l0 > 0 ? active_make(job, o) : OK;
@@ -375,8 +377,8 @@ static int dictionary_open(struct encode_state *job, struct encode_options *o)
   TRY(encoder_input_open(&job->encoder, &job->dictionary));
   TRY(l0_encoder_check(job, o));
   CHECK(job->encoder.stored.encoder.kind != ENCODER_ACTIVE || !encoder_solves(o, job), ERR_USAGE,
-        "'--codes' is %s, and features of '%s' have nonnegative codes, which are solved: leave it "
-        "out",
+        "'--codes' is %s, but features of '%s' have nonnegative codes, which are solved: leave "
+        "'--codes' out",
         o->codes, job->dictionary.file);
   CHECK(o->rho == 0 || encoder_solves(o, job), ERR_USAGE,
         "'--rho' does not go with the codes of an encoder, of which nothing is solved: leave it "
@@ -406,11 +408,12 @@ static int inputs_open(struct run *run, struct encode_state *job, struct encode_
   CHECK(atoms->k > 0, ERR_INPUT, "'%s' has no atoms: give a dictionary that has some", atoms->name);
   CHECK(atoms->d == 1 || strcmp(o->codes, "nonnegative") != 0, ERR_USAGE,
         "'--codes' is nonnegative, but the atoms of '%s' are frames of %d vectors, whose codes "
-        "have no sign",
+        "have no sign: leave it out",
         atoms->name, atoms->d);
-  CHECK(!(o->center && job->dictionary.mean), ERR_USAGE,
-        "'--center' is given, but '%s' brings its own mean, which is always subtracted",
-        atoms->name);
+  CHECK(
+      !(o->center && job->dictionary.mean), ERR_USAGE,
+      "'--center' is given, but '%s' brings its own mean, which is always subtracted: leave it out",
+      atoms->name);
   TRY(l0_check(job, o));
   gidx first = 0, end = rows->n;
   if (o->row_range) TRY(row_range_parse(o->row_range, rows, &first, &end));
@@ -472,7 +475,8 @@ static void encoder_fill(const struct run *run, const struct encode_options *o,
   t->nonnegative = !t->solves || (is_auto ? job->dictionary.nonnegative : !is_signed);
   if (run->comm.rank) return;
   if (t->cuts)
-    log_info("l0      %g: the %lld largest scores of all rows, which are looked through first",
+    log_info("l0      %g: the codes are the %lld largest scores of all rows, which are looked "
+             "through first",
              o->l0, (long long)cuts_most(o->l0, job->rows.source.n));
   else if (e->kind == ENCODER_TOPK)
     log_info("encoder %s of %s %s: up to %d atoms a row", encoder_names[e->kind], s->program,
@@ -521,16 +525,16 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
     return grid_fill(run, &o->compute, task);
   }
   if (task->top_s < job->top_s)
-    log_warn_named("top-s", "top-s is %d, the dictionary has %d atoms: each row gets %d",
+    log_warn_named("top-s", "top-s is %d, but the dictionary has only %d atoms: each row gets %d",
                    job->top_s, k, k);
   if (task->rounds > task->top_s) {
-    log_warn("rounds is %d, a row gets %d atoms: it takes %d rounds of one atom", job->rounds,
-             task->top_s, task->top_s);
+    log_warn("rounds is %d, but a row gets only %d atoms: they are chosen in %d rounds of one atom",
+             job->rounds, task->top_s, task->top_s);
     task->rounds = task->top_s;
   }
   idx fitted = (idx)imin(job->dictionary.rounds, task->top_s);
   if (task->rounds < fitted && run->comm.rank == 0)
-    log_warn("'%s' was fitted with %d rounds of routing, and this run takes %d: rows are described "
+    log_warn("'%s' was fitted with %d rounds of routing, but this run takes %d: rows are described "
              "worse than with '--rounds %d'",
              job->dictionary.file, job->dictionary.rounds, task->rounds, fitted);
   return grid_fill(run, &o->compute, task);
@@ -747,7 +751,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   mean_advise(run, o, job);
   TRY(job_finish(&job->files.job, result_close, job));
   if (o->join && !run->stopped)
-    log_info("joined  rows %lld to %lld: when all are done, `sagitta merge` of the folder "
+    log_info("joined  rows %lld to %lld: when all rows are done, `sagitta merge` of the folder "
              "publishes them",
              (long long)job->files.first, (long long)(job->files.first + job->files.n - 1));
   else if (!(run->stopped && job->files.common.grows))

@@ -190,7 +190,7 @@ static int truth_open(struct feature_inputs *f, const struct row_source *rows)
         "'%s' has %d columns, '%s' has %d: give the truth that was made with these rows",
         features->name, features->p, rows->name, rows->p);
   CHECK(features->k == truth->k && features->d == 1, ERR_INPUT,
-        "'%s' has %d features, '%s' is of %d: they are not of one world", features->name,
+        "'%s' has %d features, '%s' has %d: give two files of one world", features->name,
         features->k, truth->name, truth->k);
   return OK;
 }
@@ -216,7 +216,7 @@ static int encoder_open(struct feature_inputs *f, const struct row_source *rows)
 static int features_open(struct feature_inputs *f, const struct row_source *rows)
 {
   CHECK(!f->encoder_name || f->labels_name, ERR_USAGE,
-        "'--encoder' is judged by labels: give '--labels' too");
+        "'--encoder' is only judged by labels: give '--labels' too");
   if (f->encoder_name) TRY(encoder_open(f, rows));
   if (f->truth_name) TRY(truth_open(f, rows));
   if (f->labels_name) TRY(labels_read(f->labels_name, rows->n, rows->name, &f->arena, &f->labels));
@@ -374,12 +374,12 @@ static int codes_open(struct evaluate *e, int i)
   const struct atom_source *atoms = &e->dictionary.source;
   TRY(supports_input_open(&e->codes[i], e->names[i]));
   const struct support_source *s = &e->codes[i].source;
-  CHECK(s->has_codes, ERR_INPUT, "'%s' has scores and no codes: make them with `sagitta encode`",
+  CHECK(s->has_codes, ERR_INPUT, "'%s' has scores and no codes: make codes with `sagitta encode`",
         s->name);
   int is_turned = s->n == atoms->k && s->k == e->rows.source.n && s->n != s->k;
   CHECK(!is_turned, ERR_INPUT,
-        "'%s' has the codes of %lld rows and %d atoms, there are %d rows and %d atoms: it is "
-        "transposed, save codes.T.tocsr()",
+        "'%s' has the codes of %lld rows and %d atoms, there are %d rows and %d atoms: the matrix "
+        "is transposed; save codes.T.tocsr() instead",
         s->name, (long long)s->n, s->k, s->k, atoms->k);
   CHECK(s->n == e->rows.source.n, ERR_INPUT,
         "'%s' has the codes of %lld rows, '%s' has %lld: give the rows that were encoded", s->name,
@@ -392,11 +392,11 @@ static int codes_open(struct evaluate *e, int i)
 
 static int inputs_open(const struct run *run, struct evaluate *e, const struct evaluate_options *o)
 {
-  CHECK(run->comm.size == 1, ERR_USAGE, "evaluate works on one rank, and there are %d",
-        run->comm.size);
-  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
-  CHECK(o->codes, ERR_USAGE, "'--codes' is missing: a CSR matrix of codes");
-  CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: the decoder of the codes");
+  CHECK(run->comm.size == 1, ERR_USAGE,
+        "evaluate works on one rank, but there are %d: start it without mpirun", run->comm.size);
+  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: give the file with the activation rows");
+  CHECK(o->codes, ERR_USAGE, "'--codes' is missing: give a CSR matrix of codes");
+  CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: give the decoder of the codes");
   TRY(rows_input_open(&e->rows, NULL, o->rows));
   TRY(dictionary_input_open(&e->dictionary, o->dictionary));
   e->features.truth_name = o->truth;
@@ -412,7 +412,8 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   TRY(arena_alloc(&e->arena, &texts, (gidx)strlen(o->codes) + 1, 1));
   strcpy(texts, o->codes);
   for (char *name = strtok(texts, "\n"); name; name = strtok(NULL, "\n")) {
-    CHECK(e->count < MAX_CODES, ERR_USAGE, "'--codes' is given more than %d times", MAX_CODES);
+    CHECK(e->count < MAX_CODES, ERR_USAGE, "'--codes' is given more than %d times: give fewer",
+          MAX_CODES);
     e->names[e->count] = name;
     TRY(codes_open(e, e->count++));
   }
@@ -501,7 +502,8 @@ static int codes_evaluate(struct run *run, struct evaluate *e, int i, int thread
                                      .threads = threads};
   TRY(codes_metrics(&task, &run->comm, &e->arena, &e->metrics[i]));
   if (!mean && !e->dictionary.rounds)
-    advice_mean(&e->metrics[i], e->dictionary.file, "is /mean missing beside codes or atoms?");
+    advice_mean(&e->metrics[i], e->dictionary.file,
+                "is /mean missing beside the codes or the atoms?");
   if (mean) advice_scale(&e->metrics[i], e->dictionary.norm, e->dictionary.file);
   return features_measure(&e->features, &e->codes[i].source, threads, &e->measures[i]);
 }

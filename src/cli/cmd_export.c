@@ -127,8 +127,8 @@ static int state_warn(const struct dictionary_input *d)
   int is_state = 0;
   if (d->input->format == INPUT_H5) TRY(training_is_state(&d->input->h5, &is_state));
   if (is_state)
-    log_warn("'%s' is the state of a training that has not ended: `sagitta train --resume` with "
-             "its options continues it, and leaves dictionary.h5",
+    log_warn("'%s' is the state of a training that has not ended: continue it with `sagitta train "
+             "--resume` and its options, which leaves dictionary.h5",
              d->file);
   return OK;
 }
@@ -198,8 +198,8 @@ static int inputs_open(struct run *run, struct export_job *job, struct export_op
                        const char **arguments)
 {
   const char *argument = run->deck ? NULL : arguments[0], *output = o->output.output;
-  CHECK(run->comm.size == 1, ERR_USAGE, "export works on one rank, and there are %d",
-        run->comm.size);
+  CHECK(run->comm.size == 1, ERR_USAGE,
+        "export works on one rank, but there are %d: start it without mpirun", run->comm.size);
   CHECK(argument || o->dictionary, ERR_USAGE,
         "the dictionary is missing, as in: sagitta export fit/ --to saelens --output sae/");
   CHECK(!argument || !o->dictionary, ERR_USAGE, "the dictionary is given twice, as '%s' and '%s'",
@@ -209,7 +209,7 @@ static int inputs_open(struct run *run, struct export_job *job, struct export_op
         "'--comparison' is for '--stable', as in: --comparison compared/ --stable 0.9");
   CHECK(output, ERR_USAGE, "'--output' is missing: a folder, as in: --output sae/");
   CHECK(strlen(output) < 3 || strcmp(output + strlen(output) - 3, ".h5") != 0, ERR_USAGE,
-        "'--output' is '%s', and has to be a folder", output);
+        "'--output' is '%s', but has to be a folder", output);
   TRY(dictionary_load(job, o));
   if (!o->rows) return OK;
   TRY(rows_input_open(&job->rows, NULL, o->rows));
@@ -311,11 +311,11 @@ static int model_evaluate(struct run *run, struct export_job *job, const struct 
   int is_poor = !e->stored && !(other.fvu <= 2 * own.fvu);
   CHECK(!is_poor || o->output.force, ERR_INPUT,
         "%s would explain %.4f of these rows from the files, by %s, and Sagitta explains %.4f: "
-        "'--force' writes them all the same%s",
+        "give '--force' to write them all the same%s",
         o->to, other.explained_variance, what, own.explained_variance,
         e->form == EXPORT_SPARSIFY ? "; '--to saelens' has matching pursuit" : "");
   advice_metrics(&own, "these rows, as Sagitta codes them");
-  if (is_poor) log_warn("the files are written though they explain little: --force");
+  if (is_poor) log_warn("the files are written, although they explain little, because of --force");
   return OK;
 }
 

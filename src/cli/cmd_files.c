@@ -152,7 +152,7 @@ static int folder_find(const char *name, int *is_folder)
   int is_whole = !*object, length = (int)strlen(file);
   free(file);
   CHECK(is_whole, ERR_USAGE,
-        "there is no file '%s': this command looks at whole files, leave '%s' off", name,
+        "there is no file '%s': this command reads whole files; leave '%s' out of the name", name,
         name + length);
   TRY(file_facts_of(name, &facts));
   *is_folder = S_ISDIR(facts.mode);
@@ -350,8 +350,8 @@ static int folders_diff(const char *const folder[2], struct json *json, int *equ
   if (status == OK) status = file_names_list(&names[1], folder[1]);
   if (status == OK && !names[0].count && !names[1].count)
     status = status_fail(ERR_INPUT, __FILE__, __LINE__,
-                         "folders '%s' and '%s' have no results, such as supports.h5", folder[0],
-                         folder[1]);
+                         "folders '%s' and '%s' have no results, such as supports.h5, to compare",
+                         folder[0], folder[1]);
   if (status == OK) status = names_merge(folder, names, json, equal);
   for (int i = 0; i < 2; i++) file_names_free(&names[i]);
   return status;
@@ -361,8 +361,9 @@ static int pair_diff(const char *const name[2], struct json *json, int *equal)
 {
   int is_folder[2] = {0};
   for (int i = 0; i < 2; i++) TRY(folder_find(name[i], &is_folder[i]));
-  CHECK(is_folder[0] == is_folder[1], ERR_USAGE, "'%s' is a folder, '%s' is none",
-        name[is_folder[1]], name[is_folder[0]]);
+  CHECK(is_folder[0] == is_folder[1], ERR_USAGE,
+        "'%s' is a folder, '%s' is a file: give two files, or two folders", name[is_folder[1]],
+        name[is_folder[0]]);
   return is_folder[0] ? folders_diff(name, json, equal)
                       : file_diff(name[0], name[1], json ? NULL : stdout, json, equal);
 }

@@ -268,9 +268,9 @@ static int inputs_open(struct fit_job *j)
   TRY(rows_or_capture_check(o->rows, o->capture));
   TRY(fit_numbers_settle((struct fit_options *)o));
   CHECK(o->l0 == 0, ERR_USAGE,
-        "'--l0' is a number of atoms on average: add '--find features', or give '--top-s', the "
-        "number of each row");
-  CHECK(o->asked.k, ERR_USAGE, "'--atoms' is missing: how many to learn");
+        "'--l0' is an average number of atoms: add '--find features', or give '--top-s', the "
+        "number in each row");
+  CHECK(o->asked.k, ERR_USAGE, "'--atoms' is missing: give the number of atoms to learn");
   TRY(rates_option_check(o));
   if (!o->dry_run) TRY(output_folder_check(&o->output));
   const struct device_options harvests = {.p = 1,
@@ -285,7 +285,7 @@ static int inputs_open(struct fit_job *j)
   if (o->holdout) TRY(rows_input_open(&j->holdout, c, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
   CHECK(!o->asked.relaxation || o->asked.relaxation >= 1, ERR_USAGE,
-        "'--relaxation' is %g: give 0, to leave it to fit, or 1 to 1.99", o->asked.relaxation);
+        "'--relaxation' is %g: give 1 to 1.99, or 0, so that fit chooses it", o->asked.relaxation);
   CHECK(!o->encode_s || o->encode_s >= o->top_s, ERR_USAGE,
         "'--encode-s' is %d, less than the %d of '--top-s': rows are encoded with as many atoms as "
         "they are fitted with, or more",
@@ -422,7 +422,7 @@ static int outputs_open(struct fit_job *j)
              files->job.place.shown,
              files->start.sweep < t->sweeps
                  ? ""
-                 : ": no sweep is left of --sweeps, and rows are only encoded again");
+                 : ": no sweep is left of --sweeps, so only the rows are encoded again");
   if (j->run->comm.rank == 0) fit_top_s_log(j);
   if (j->run->comm.rank == 0) fit_parts_log(&j->parts);
   if (j->run->comm.rank == 0) log_info("update  %s", fit_update_says(t->update));

@@ -106,7 +106,7 @@ struct harvest_job {
 static int input_open(struct harvest_job *j, const struct harvest_options *o)
 {
   CHECK(o->capture, ERR_USAGE,
-        "'--capture' is missing: the file with queries, keys and values, as in --capture "
+        "'--capture' is missing: give the file with queries, keys and values, as in --capture "
         "capture.h5");
   return capture_input_open(&j->in, o->capture);
 }
@@ -324,7 +324,7 @@ static int mixer_path_check(struct mixer_job_files *j, const struct harvest_opti
   TRY(output_check_given(output));
   size_t length = strlen(output);
   CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
-        "'%s' keeps states (/slot_out): '--output' has to be a folder, for rows.h5 and slots.h5",
+        "'%s' keeps states (/slot_out): give a folder as '--output', for rows.h5 and slots.h5",
         j->in.path);
   return output_path(&j->state_path, output, "slots.h5", o->output.force);
 }

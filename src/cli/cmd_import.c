@@ -104,7 +104,7 @@ static int values_check(const struct autoencoder *a)
   for (int i = 0; i < (a->has_encoder ? LENGTH(all) : 2); i++)
     for (gidx at = 0; all[i].values && at < (gidx)all[i].n * all[i].p; at++)
       CHECK(isfinite(all[i].values[at]) || (i == 4 && all[i].values[at] > 0), ERR_INPUT,
-            "the %s of '%s' has %g at row %lld, column %d: such weights describe nothing, give "
+            "the %s of '%s' has %g at row %lld, column %d: such weights describe nothing; give "
             "those of an earlier checkpoint",
             all[i].name, a->weights_path, (double)all[i].values[at], (long long)(at / all[i].p),
             (int)(at % all[i].p));
@@ -127,8 +127,8 @@ static int norms_find(struct import *m)
     }
     m->norm[i] = (float)sqrt(sum);
     CHECK(m->norm[i] > 0, ERR_INPUT,
-          "atom %d of '%s' has no direction: its decoder is 0; give it any, and its encoder a bias "
-          "that keeps it silent",
+          "atom %d of '%s' has no direction: its decoder is 0; give the decoder any direction, and "
+          "the encoder a bias that keeps the atom silent",
           i, a->weights_path);
     m->least = fmin(m->least, m->norm[i]);
     m->most = fmax(m->most, m->norm[i]);
@@ -204,7 +204,8 @@ static void import_report(const struct import *m)
            a->program, a->architecture, e->k, e->p, a->dtype,
            a->has_encoder ? encoder_names[e->kind] : "none", e->top, m->least, m->most);
   log_info("mean    the decoder's bias is the mean: it is subtracted from rows that are encoded%s",
-           !a->has_encoder || e->centered ? "" : ", but not from those of the imported encoder");
+           !a->has_encoder || e->centered ? ""
+                                          : ", but not from rows that the imported encoder takes");
   if (a->factor != 1)
     log_info(
         "factor  activations times %g, as '%s' says: it is folded into encoder, decoder and mean, "

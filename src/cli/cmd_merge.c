@@ -189,7 +189,7 @@ static int ranges_open(struct merge *m, const char *folder)
 static int gap_fail(const struct merge *m, gidx first, gidx end)
 {
   FAIL(ERR_INPUT,
-       "rows %lld to %lld of %lld are in none of the %d parts: make theirs with '--row-range "
+       "rows %lld to %lld of %lld are in none of the %d parts: encode them with '--row-range "
        "%lld:%lld'",
        (long long)first, (long long)end - 1, (long long)m->parts[0].part.total, m->count,
        (long long)first, (long long)end);
@@ -205,8 +205,9 @@ static int identity_compare(const char *of_first, const char *first, const char 
   identity_text_remove(&is, "row-range");
   int differs = identity_text_differs(of_first, is.text, &d);
   identity_text_free(&is);
-  CHECK(!differs, ERR_INPUT, "'%s' does not belong to '%s': it was written with %s, that with %s",
-        file, first, d.is, d.was);
+  CHECK(!differs, ERR_INPUT,
+        "'%s' does not belong to '%s': the first was written with %s, the second with %s", file,
+        first, d.is, d.was);
   return OK;
 }
 
@@ -239,7 +240,8 @@ static int parts_check(const struct merge *m)
   if (at < first->part.total) return gap_fail(m, at, first->part.total);
   CHECK(!isnan(first->max_decoder_cosine) || first->shape.k < 2 ||
             first->shape.k > first->part.max_cosine,
-        ERR_INPUT, "'%s' was stopped before it found the decoder cosine: end it with --resume",
+        ERR_INPUT,
+        "'%s' was stopped before its decoder cosine was found: run its command again with --resume",
         first->supports.file);
   return OK;
 }
@@ -251,8 +253,8 @@ static void files_compare(const struct merge *m)
   for (int i = 1; i < m->count; i++) {
     uint64_t a = first->part.rows_files, b = m->parts[i].part.rows_files;
     if (!a || !b || a == b) continue;
-    log_warn("the files of rows of '%s' and '%s' differ in size or time: were they the same?  "
-             "--rows FILE compares all rows",
+    log_warn("the files of rows of '%s' and '%s' differ in size or time: were they the same?  Give "
+             "--rows FILE to compare all rows",
              first->supports.file, m->parts[i].supports.file);
     return;
   }
@@ -262,9 +264,9 @@ static int rows_fit(const struct merge *m)
 {
   const struct row_source *rows = &m->rows.source;
   int fits = rows->n == m->parts[0].part.total && rows->p == m->parts[0].part.p;
-  CHECK(fits, ERR_INPUT, "'%s' has %lld rows of %d columns, the parts are of %lld of %d",
-        rows->name, (long long)rows->n, rows->p, (long long)m->parts[0].part.total,
-        m->parts[0].part.p);
+  CHECK(fits, ERR_INPUT,
+        "'%s' has %lld rows of %d columns, the parts are of %lld rows of %d columns", rows->name,
+        (long long)rows->n, rows->p, (long long)m->parts[0].part.total, m->parts[0].part.p);
   return OK;
 }
 
@@ -273,7 +275,7 @@ static int rows_same(const struct merge *m, uint64_t are)
   uint64_t were = 0;
   for (int i = 0; i < m->count; i++) were += m->parts[i].part.rows_terms;
   CHECK(are == were, ERR_INPUT,
-        "the parts are not all of the rows of '%s': make those again whose rows have changed",
+        "the parts are not all of the rows of '%s': make those parts again whose rows have changed",
         m->rows.source.name);
   return OK;
 }

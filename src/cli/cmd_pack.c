@@ -74,7 +74,7 @@ struct pack_job {
 
 static int inputs_open(struct pack_job *j, const struct pack_options *o)
 {
-  CHECK(o->capture, ERR_USAGE, "'--capture' is missing: the files to pack");
+  CHECK(o->capture, ERR_USAGE, "'--capture' is missing: give the files to pack");
   TRY(shards_open(&j->names, o->capture));
   size_t n = (size_t)j->names.count;
   j->in = calloc(n, sizeof *j->in);
@@ -205,8 +205,8 @@ static void result_log(const struct pack_job *j, idx size)
   double all = 1e-6 * captures_bytes(j), saved = all - 1e-6 * pool_bytes(j, size);
   log_info("saved   %.1f of %.1f MB of keys and values", fabs(saved) < 0.05 ? 0 : saved, all);
   if (r->unlike)
-    log_warn("%lld prefixes have equal tokens and other keys or values, and are not shared: were "
-             "they computed in another batch?",
+    log_warn("%lld prefixes have the tokens of another prefix but other keys or values, so they "
+             "are not shared: were they computed in another batch?",
              (long long)r->unlike);
 }
 

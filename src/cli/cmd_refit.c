@@ -112,7 +112,8 @@ static const struct option_set refit_set = {
 static int options_check(const struct refit_options *o)
 {
   CHECK(!(o->reroute && o->names.classes), ERR_USAGE,
-        "'--classes' and '--reroute' exclude each other: new supports need new classes");
+        "'--classes' does not go with '--reroute', whose new supports need new classes: leave one "
+        "of them out");
   return output_folder_check(&o->output);
 }
 
@@ -175,8 +176,8 @@ static int inputs_open(struct refit_job *j)
   TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->inputs.rows, "--rows"));
   const struct row_source *held = &j->holdout.source, *rows = &j->inputs.rows.source;
   CHECK(held->p == rows->p, ERR_INPUT,
-        "'%s' has %d columns, '%s' has %d: give rows as wide as the fitted ones", held->name,
-        held->p, rows->name, rows->p);
+        "'%s' has %d columns, '%s' has %d: give rows with as many columns as the fitted rows",
+        held->name, held->p, rows->name, rows->p);
   CHECK(held->n > 0, ERR_INPUT, "'%s' has no rows: give some, or leave --holdout out", held->name);
   return OK;
 }
@@ -292,7 +293,8 @@ static int rows_advise(const struct refit_job *j)
   struct metrics m = {.explained_variance = j->inputs.supports.explained_variance};
   TRY(refit_norms(j->rows, f->total, f->x, f->p, j->tss, "these rows", &m));
   if (!j->task.mean && !d->rounds)
-    advice_mean(&m, d->file, "encode with --center, and refit with /mean beside the atoms");
+    advice_mean(&m, d->file,
+                "encode with --center, and refit a dictionary that has /mean beside its atoms");
   return OK;
 }
 
@@ -418,7 +420,7 @@ static int job_run(struct refit_job *j)
   }
   if (!is_left) {
     TRY(inputs_confirm(j->c));
-    log_info("nothing is left to do: %lld sweeps were wanted", (long long)j->o->sweeps);
+    log_info("nothing is left to do: all %lld sweeps are done", (long long)j->o->sweeps);
     sweep_files_over(&j->files.sweep, resumed);
     return OK;
   }

@@ -83,8 +83,8 @@ struct seed_run {
 
 static int input_open(struct rows_input *rows, struct comm *c, const struct seed_options *o)
 {
-  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
-  CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to make");
+  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: give the file with the activation rows");
+  CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: give the number of atoms to make");
   return rows_input_open(rows, c, o->rows);
 }
 

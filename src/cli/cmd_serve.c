@@ -228,9 +228,10 @@ static int options_check(const struct serve_options *o)
         o->live_rows, o->step_rows);
   CHECK(!o->record || o->ledger, ERR_USAGE, "'--record' needs '--ledger', the folder for rows");
   CHECK(!o->replay || !(o->ledger || o->backlog), ERR_USAGE,
-        "'--replay' serves nobody: leave out '--%s'", o->ledger ? "ledger" : "backlog");
+        "'--replay' serves no clients: leave '--%s' out", o->ledger ? "ledger" : "backlog");
   CHECK(!o->mixer || !(o->record || o->replay), ERR_USAGE,
-        "'--%s' is of rows that came, those of '--mixer' are made: leave one out",
+        "'--%s' is of rows that came, but with '--mixer' the server computes rows: leave one of "
+        "them out",
         o->replay ? "replay" : "record");
   if (o->replay) return OK;
   TRY(net_check());
@@ -256,7 +257,7 @@ static int inputs_open(struct serve_job *s, const struct serve_options *o)
   CHECK(atoms->k > 0, ERR_INPUT, "'%s' has no atoms", atoms->name);
   CHECK(atoms->d == 1 || strcmp(o->codes, "nonnegative") != 0, ERR_USAGE,
         "'--codes' is nonnegative, but the atoms of '%s' are frames of %d vectors, whose codes "
-        "have no sign",
+        "have no sign: leave it out",
         atoms->name, atoms->d);
   if (o->mixer) TRY(mixer_read(s, o));
   if (o->replay || s->run->comm.rank) return OK;

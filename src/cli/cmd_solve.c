@@ -113,7 +113,7 @@ struct solve_state {
 
 static int systems_ready(struct solve_state *job, const struct solve_options *o)
 {
-  CHECK(o->systems, ERR_USAGE, "'--systems' is missing: the file with the arrow systems");
+  CHECK(o->systems, ERR_USAGE, "'--systems' is missing: give the file with the arrow systems");
   TRY(report_rates_check(o->rates, o->dry_run));
   if (!o->dry_run) TRY(output_check_given(o->output.output));
   TRY(input_of_folder(o->systems, "systems.h5", job->path));
@@ -187,7 +187,7 @@ static int plan_print(const struct run *run, const struct solve_task *t)
          (long long)plan.batches);
   printf("work     %.3g multiply-adds\n", solve_work(s));
   printf("memory   %.1f MB a rank\n", 1e-6 * (double)plan.memory);
-  if (plan.gpu > 0) printf("GPU      %.1f MB a rank, if one is there\n", 1e-6 * (double)plan.gpu);
+  if (plan.gpu > 0) printf("GPU      %.1f MB a rank, if a GPU is there\n", 1e-6 * (double)plan.gpu);
   printf("present  %.1f MB a rank\n", 1e-6 * (double)memory_per_process(run->comm.local_size));
   printf("disk     %.1f MB\n", 1e-6 * (double)solutions_bytes(s));
   return report_times(&rates, &times);
@@ -226,7 +226,7 @@ static void loss_report(const struct solve_result *r)
              (long long)r->most_lost, (long long)r->most_lost_at);
   if (r->few > 0)
     log_warn("cancellation takes more than %d of 53 bits of %lld of the systems, %lld of system "
-             "%lld: their steps are no better (lost_bits); larger ridges leave more",
+             "%lld: their steps have only the other bits (lost_bits); larger ridges leave more",
              FEW_LOST, (long long)r->few, (long long)r->most_lost, (long long)r->most_lost_at);
 }
 

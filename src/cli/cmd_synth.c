@@ -182,17 +182,17 @@ static int options_check(const struct synth_options *o, const struct synth_task 
 {
   const struct planted *g = &t->planted;
   size_t length = o->output.output ? strlen(o->output.output) : 0;
-  CHECK(length || o->dry_run, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(length || o->dry_run, ERR_USAGE, "'--output' is missing: give a folder");
   CHECK(length < 3 || strcmp(o->output.output + length - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', but several files are made: give a folder", o->output.output);
   if (is_world(o)) return planted_unused(o, t);
   TRY(world_unused(o));
   if (t->kind == SYNTH_TRIG) return planted_unused(o, t);
-  CHECK(g->s <= g->k, ERR_USAGE, "'--top-s' is %d, more than the %d atoms", g->s, g->k);
+  CHECK(g->s <= g->k, ERR_USAGE, "'--top-s' is %d, more than the %d atoms: lower it", g->s, g->k);
   CHECK(g->d <= g->p, ERR_USAGE, "'--frame' is %d, more than the %d columns", g->d, g->p);
   CHECK(t->cosine == 0 || t->cosine == 1 || 2 * g->d <= g->p, ERR_USAGE,
-        "'--start-cosine' needs at least %d columns for frames of %d, there are %d", 2 * g->d, g->d,
-        g->p);
+        "'--start-cosine' needs at least %d columns for frames of %d vectors, there are %d",
+        2 * g->d, g->d, g->p);
   return OK;
 }
 
@@ -226,7 +226,7 @@ static int plan_print(const struct run *run, const struct synth_task *t)
   double rows = (double)t->n * (4.0 * g->p + truth);
   if (run->wants_json) return plan_json(run, t, rows, atoms, memory);
   printf("rows.h5        %.1f MB: %lld rows of %d columns%s\n", 1e-6 * rows, (long long)t->n, g->p,
-         planted ? " and what they are made of" : "");
+         planted ? " and the atoms and codes that they are made of" : "");
   printf("dictionary.h5  %.1f MB: %d atoms of %d x %d\n", 1e-6 * atoms, g->k, g->d, g->p);
   if (t->cosine > 0) printf("start.h5       %.1f MB\n", 1e-6 * atoms);
   printf("memory         %.1f MB a rank, blocks of %d%s\n", 1e-6 * (double)memory, t->block,

@@ -115,7 +115,7 @@ static const struct option_set terminal_set = {
 static int inputs_open(struct fit_inputs *in, struct comm *c, const struct terminal_options *o)
 {
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
-        "'--output' is missing: a folder, or a file that ends in .h5");
+        "'--output' is missing: give a folder, or a file that ends in .h5");
   CHECK(strcmp(o->evidence, "slq") != 0 || strcmp(o->device, "cuda") != 0, ERR_USAGE,
         "'--evidence slq' computes on CPUs alone: leave '--device' out");
   return fit_inputs_open(in, c, &o->names);
@@ -196,12 +196,12 @@ static int plan_print(const struct run *run, const struct terminal_task *t)
   printf("directions  %.1f MB on each of %d ranks of this machine\n", 1e-6 * (double)m.fit,
          m.ranks);
   printf("rank 0      inputs %.1f MB, near duplicates %.1f; then S %.1f, LAPACK %.1f, workspace "
-         "%.1f of which %.1f must be, results %.1f\n",
+         "%.1f of which %.1f are needed at least, results %.1f\n",
          1e-6 * (double)m.inputs, 1e-6 * (double)m.duplicates, 1e-6 * (double)m.schur,
          1e-6 * (double)m.lapack, 1e-6 * (double)m.workspace, 1e-6 * (double)m.min,
          1e-6 * (double)m.results);
   if (m.gpu > 0)
-    printf("GPU         %.1f MB of rank 0's: S %.1f, factor %.1f, rows and panels %.1f\n",
+    printf("GPU         %.1f MB on the GPU of rank 0: S %.1f, factor %.1f, rows and panels %.1f\n",
            1e-6 * (double)m.gpu, 1e-6 * (double)m.gpu_schur, 1e-6 * (double)m.gpu_factor,
            1e-6 * (double)m.gpu_rows);
   printf("memory      %.1f MB at most, %.1f MB are present\n", 1e-6 * (double)m.total,

@@ -226,11 +226,11 @@ static void given_show(const struct train_job *j)
   log_info("start   atoms%s%s of '%s'%s", mean, j->takes_encoder ? " and encoder" : "", name,
            j->takes_encoder ? "" : "; the encoder begins tied to the atoms");
   if (j->has_encoder && !j->takes_encoder)
-    log_warn("the encoder of '%s' is not taken: it is not of the kind that is trained here, %s of "
-             "rows less the mean with unit atoms",
+    log_warn("the encoder of '%s' is not taken: encoders that are trained here are %s, of centred "
+             "rows and with unit atoms",
              name, kind_of(j->o));
   if (!j->dictionary.mean && !j->o->uncentered)
-    log_warn("'%s' brings no mean: rows are not centred, and with '--uncentered' this is not said",
+    log_warn("'%s' brings no mean: rows are not centred; if that is meant, give '--uncentered'",
              name);
 }
 
@@ -241,7 +241,8 @@ static int given_open(struct train_job *j)
   const char *name = o->start ? o->start : o->fixed;
   struct atom_source *s = &j->dictionary.source;
   CHECK(!o->start || !o->fixed, ERR_USAGE, "give '--start' or '--fixed-dictionary', not both");
-  CHECK(name || o->asked.sizes.k, ERR_USAGE, "'--atoms' is missing: how many to learn");
+  CHECK(name || o->asked.sizes.k, ERR_USAGE,
+        "'--atoms' is missing: give the number of atoms to learn");
   if (!name) return OK;
   TRY(dictionary_input_open(&j->dictionary, name));
   CHECK(s->d == 1, ERR_INPUT, "'%s' has frames of %d vectors: an autoencoder has single atoms",
@@ -265,10 +266,10 @@ static int inputs_open(struct train_job *j)
 {
   const struct train_options *o = j->o;
   struct comm *c = &j->run->comm;
-  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: give the file with the activation rows");
   CHECK(o->asked.sizes.l0 == 0 || is_batch(o), ERR_USAGE,
-        "'--l0' is a number of codes on average: add '--selection batch', or give '--top-s', the "
-        "number of each row");
+        "'--l0' is an average number of codes: add '--selection batch', or give '--top-s', the "
+        "number in each row");
   CHECK(!is_batch(o) || o->asked.steps || o->asked.epochs, ERR_USAGE,
         "'--selection batch' learns its threshold in steps: give '--epochs' of 1 or more");
   TRY(report_rates_check(o->rates, o->dry_run));

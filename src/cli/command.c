@@ -63,7 +63,7 @@ const struct option_row own_codes_rows[OWN_CODES_ROWS] = {
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
      "threads; 0: as for a job of one rank", .effect = OPTION_RUN, .flags = OPTION_PER_RANK},
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of CPU loops"),
-    {"device", OPTION_CHOICE, AT(device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes",
+    {"device", OPTION_CHOICE, AT(device), "cpu", 0, 0, "cpu|cuda", NULL, "the device that computes",
      .effect = OPTION_RUN},
     KERNELS_OPTION(AT(kernels)),
 };
@@ -87,7 +87,7 @@ int output_folder_check(const struct output_options *output)
 {
   const char *folder = output->output;
   size_t length = folder ? strlen(folder) : 0;
-  CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(length, ERR_USAGE, "'--output' is missing: give a folder");
   CHECK(length < 3 || strcmp(folder + length - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', but the results are a folder: give one", folder);
   return OK;

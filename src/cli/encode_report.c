@@ -79,8 +79,9 @@ int encode_plan_print(const struct run *run, const struct encode_task *t,
   double work = encode_work(t);
   printf("grid        %d group%s of %d rank%s, each with all atoms\n", t->groups,
          t->groups == 1 ? "" : "s", group, group == 1 ? "" : "s");
-  printf("rows        %lld x %d in %lld blocks of %d, %d a rank and block\n", (long long)t->rows->n,
-         t->rows->p, (long long)blocks, t->block, (int)ceil_div(t->block, group));
+  printf("rows        %lld x %d in %lld blocks of %d rows, %d for each rank and block\n",
+         (long long)t->rows->n, t->rows->p, (long long)blocks, t->block,
+         (int)ceil_div(t->block, group));
   printf("dictionary  %d atoms of %d x %d in %lld tiles of %d, up to %lld tiles a rank\n",
          t->atoms->k, t->atoms->d, t->atoms->p, (long long)tiles, t->tile,
          (long long)ceil_div(tiles, group));
@@ -110,9 +111,9 @@ idx cosine_limit_resolved(idx limit, idx k)
 idx encode_number_choose(idx option, idx fitted, idx most, idx standard, const char **by)
 {
   *by = option          ? "as asked"
-        : fitted > most ? "the most there may be, the dictionary was fitted with more"
+        : fitted > most ? "the largest possible number, the dictionary was fitted with more"
         : fitted        ? "as the dictionary was fitted"
-                        : "the dictionary does not say";
+                        : "the default, since the dictionary does not say";
   return option ? option : fitted ? (idx)imin(fitted, most) : standard;
 }
 

@@ -186,7 +186,7 @@ void fit_seeds_log(const struct fit_job *j)
   if (!s->seeds) return;
   log_info("%-22s %.6g, of pairs above 0.7 %.4f, above 0.9 %.4f, by %d other seeds", "pw_mcc",
            s->pw_mcc, s->low, s->high, s->seeds);
-  log_info("%-22s %.6g and %.6g, of the most and the least frequent quarter", "", s->frequent,
+  log_info("%-22s %.6g and %.6g, of the quarters of most and least frequent atoms", "", s->frequent,
            s->rare);
   log_info("%-22s %.4f of the atoms above 0.7, %.4f above 0.9", "stability", s->found_low,
            s->found_high);

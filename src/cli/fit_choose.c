@@ -55,10 +55,10 @@ int fit_numbers_settle(struct fit_options *o)
   o->top_s = (idx)number;
   numbers_default(o);
   CHECK(!is_auto || o->encode_s, ERR_USAGE,
-        "'--top-s auto' chooses among parts of '--encode-s': give how many atoms a row is encoded "
-        "with, such as 32");
+        "'--top-s auto' chooses among parts of '--encode-s': give the number of atoms per row as "
+        "'--encode-s', such as 32");
   CHECK(is_auto || !o->labels, ERR_USAGE,
-        "'--labels' is for '--top-s auto', which chooses by them");
+        "'--labels' is for '--top-s auto', which chooses by labels: leave '--labels' out");
   return OK;
 }
 
@@ -244,7 +244,9 @@ int fit_top_s_choose(struct fit_job *j)
 
 static const char *why_not(const struct candidate *c)
 {
-  return !c->explains ? ", explains too little" : !c->tells ? ", tells labels worse" : "";
+  return !c->explains ? ", its atoms explain too little"
+         : !c->tells  ? ", its atoms predict labels worse"
+                      : "";
 }
 
 void fit_top_s_log(const struct fit_job *j)
@@ -263,8 +265,8 @@ void fit_top_s_log(const struct fit_job *j)
              label, i == j->chosen ? ", chosen" : why_not(c));
   }
   if (j->candidates)
-    log_info(
-        "choose  --top-s %d: its atoms agree most between the halves, among those that explain "
-        "enough (with %d atoms per row, at most a fifth more unexplained than by the best)",
-        j->o->top_s, (int)imin(j->o->encode_s, j->task.k));
+    log_info("choose  --top-s %d: its atoms agree most between the halves, among those that "
+             "explain enough (with %d atoms per row, atoms that leave at most a fifth more "
+             "unexplained than the best)",
+             j->o->top_s, (int)imin(j->o->encode_s, j->task.k));
 }

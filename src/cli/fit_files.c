@@ -36,7 +36,7 @@ static int pair_check(const struct previous *dictionary, const struct previous *
   int same = memcmp(d->lines, s->lines, (size_t)shorter * sizeof *s->lines) == 0 &&
              d->held_out_hash == s->held_out_hash;
   CHECK(same, ERR_INPUT,
-        "'%s' and '%s' are not of one fit: remove the latter to resume from the former",
+        "'%s' and '%s' are not of one fit: remove the second to resume from the first",
         dictionary->path, state->path);
   return OK;
 }

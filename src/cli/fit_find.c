@@ -140,23 +140,23 @@ static int options_check(const struct option_set *set, const struct fit_options 
   static const struct option_advice all[] = {
       {"capture", "give rows, from `sagitta harvest`"},
       {"rates", "no rate is measured for their batches"},
-      {"labels", "they choose '--top-s'"},
-      {"max-norm", "leave such rows out before"},
+      {"labels", "labels only choose '--top-s'"},
+      {"max-norm", "leave such rows out beforehand"},
       {"encode-s", "rows have as many atoms as they need"},
       {"codes", "features have codes above 0"},
       {"rounds", "atoms are chosen by thresholds"},
-      {"rho", "codes are drawn to nothing"},
+      {"rho", "the penalty on codes is fixed"},
       {"update", "atoms move by their own rule"},
       {"passes", "atoms are solved, not descended"},
-      {"directions", "atoms are solved as they are"},
-      {"relaxation", "atoms are solved as they are"},
+      {"directions", "atoms are solved for, and take no steps"},
+      {"relaxation", "atoms are solved for, and take no steps"},
       {"revive-share", "all twins and dead atoms are replaced"},
-      {"twin-cosine", "it is 0.6 here"},
-      {"minibatch", "rows are read in batches always"},
-      {"tolerance", "the number of updates is known"},
-      {"sweeps", "the number of updates is known"},
+      {"twin-cosine", "the limit is 0.6 here"},
+      {"minibatch", "rows are always read in batches"},
+      {"tolerance", "the number of updates is fixed"},
+      {"sweeps", "the number of updates is fixed"},
       {"seeds", "fit again with another --seed, and compare"},
-      {"detectors", "make them by `sagitta detect`"},
+      {"detectors", "make detectors with `sagitta detect` afterwards"},
   };
   static const struct option_advice top_s = {"top-s",
                                              "'--l0' is the number of atoms a row, on average"};
@@ -166,7 +166,7 @@ static int options_check(const struct option_set *set, const struct fit_options 
   CHECK(!bad, ERR_USAGE, "'--%s' does not go with '--find features': %s; leave it out", bad->key,
         bad->advice);
   CHECK(o->l0 > 0, ERR_USAGE,
-        "'--l0' is missing: how many atoms are active in a row, on average, such as 25");
+        "'--l0' is missing: give the average number of active atoms in a row, such as 25");
   return OK;
 }
 
@@ -174,8 +174,8 @@ static int inputs_open(struct find_job *j)
 {
   const struct fit_options *o = j->o;
   TRY(options_check(j->run->command->options, o));
-  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
-  CHECK(o->asked.k, ERR_USAGE, "'--atoms' is missing: how many to learn");
+  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: give the file with the activation rows");
+  CHECK(o->asked.k, ERR_USAGE, "'--atoms' is missing: give the number of atoms to learn");
   if (!o->dry_run) TRY(output_folder_check(&o->output));
   TRY(rows_input_open(&j->rows, &j->run->comm, o->rows));
   if (!o->holdout) return OK;
@@ -229,7 +229,7 @@ static int outputs_open(struct find_job *j)
   run->max_seconds = j->o->asked.max_seconds;
   if (run->comm.rank == 0 && f->job.is_resumed)
     log_info("resume  after update %lld%s", (long long)f->start.update,
-             f->is_complete ? ", the last: rows are only encoded again" : "");
+             f->is_complete ? ", the last: only the rows are encoded again" : "");
   advice_shape(&j->rows.source);
   return threads_report(run, j->o->asked.threads);
 }
@@ -306,7 +306,7 @@ static void report(const struct find_job *j)
   else
     log_warn_named("few-held-out",
                    "no rows were held out: what is explained of unseen rows is not known; give "
-                   "--holdout or --holdout-share, or encode others");
+                   "--holdout or --holdout-share, or encode other rows");
   log_info("all rows of --rows:");
   report_metrics(&j->encoded.metrics, 1);
   advice_dead(j->encoded.metrics.dead_atoms, j->encoder.k);

@@ -55,7 +55,7 @@ static int lengths_check(const struct supports_input *s)
 int fit_inputs_open(struct fit_inputs *in, struct comm *c, const struct fit_names *names)
 {
   *in = (struct fit_inputs){0};
-  CHECK(names->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  CHECK(names->rows, ERR_USAGE, "'--rows' is missing: give the file with the activation rows");
   CHECK(names->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta seed`");
   CHECK(names->supports, ERR_USAGE, "'--supports' is missing: make them with `sagitta encode`");
   TRY(rows_input_open(&in->rows, c, names->rows));
@@ -138,8 +138,8 @@ static void plan_lines(const struct comm *c, const struct fit_plan *plan,
 {
   const struct refit_task *t = plan->task;
   idx d = t->atoms->d;
-  printf("rows        %lld x %d, up to %lld a rank: whole blocks of %d\n", (long long)t->rows->n,
-         t->rows->p, (long long)share, ROW_BLOCK);
+  printf("rows        %lld x %d, up to %lld a rank: whole blocks of %d rows\n",
+         (long long)t->rows->n, t->rows->p, (long long)share, ROW_BLOCK);
   printf("atoms       %d of %d x %d, %d directions each; systems have borders up to %d\n",
          t->atoms->k, d, t->rows->p, plan->directions, d * plan->directions);
   printf("supports    %lld atoms in all rows, %d per row\n", (long long)t->supports->entries,

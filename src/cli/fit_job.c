@@ -157,9 +157,9 @@ static void work_lines(const struct fit_job *j, const struct fit_forecast *f)
          (long long)(t->sweeps * f->parts));
   printf("rows        %lld x %d fitted, %lld held out, up to %lld a rank: %s\n",
          (long long)f->fitted, p, (long long)f->held, (long long)f->rank_rows,
-         f->alone ? "each has all" : "whole blocks of 4096");
+         f->alone ? "each rank has all rows" : "whole blocks of 4096 rows");
   if (f->parts > 1)
-    printf("parts       %lld of %lld rows: a sweep takes one%s\n", (long long)f->parts,
+    printf("parts       %lld of %lld rows: a sweep takes one part%s\n", (long long)f->parts,
            (long long)f->part_rows, *j->parts.why ? ", since all rows do not fit into memory" : "");
   printf("atoms       %d x %d, %s%d a row while they are fitted, %d in supports.h5\n", t->k, p,
          j->o->top_s ? "" : "up to ", (int)imin(t->top_s, t->k), j->encode.top_s);
@@ -289,7 +289,7 @@ void fit_report(struct fit_job *j)
   if (r->held_out_rows == 0)
     log_warn_named("few-held-out",
                    "no rows were held out: what the fit explains of unseen rows is not known; give "
-                   "--holdout or --holdout-share, or encode others");
+                   "--holdout or --holdout-share, or encode other rows");
   else if (r->held_out_rows < 10 * SPLIT_WINDOW)
     log_warn_named(
         "few-held-out",

@@ -67,10 +67,11 @@ int keep_options_check(const struct refit_options *o)
                            : "directions",
         with);
   CHECK(!o->encoder || (!o->names.dictionary && !o->names.supports), ERR_USAGE,
-        "'--encoder' does not go with '--%s': it has atoms and gives supports; leave one out",
+        "'--encoder' does not go with '--%s': an encoder has atoms and gives supports; leave one "
+        "of them out",
         o->names.dictionary ? "dictionary" : "supports");
   CHECK(o->encoder || (o->names.dictionary && o->names.supports), ERR_USAGE,
-        "'--keep-supports' needs '--encoder', or '--dictionary' and '--supports'");
+        "'--keep-supports' needs '--encoder', or both '--dictionary' and '--supports'");
   CHECK(o->encoder || !o->holdout, ERR_USAGE,
         "'--holdout' needs '--encoder', which gives unseen rows their supports");
   return OK;
@@ -110,8 +111,8 @@ static int supports_open(struct keep_job *j)
         "the atoms of '%s' are frames of %d vectors: '--keep-supports' takes single vectors",
         j->dictionary.source.name, s->source.d);
   CHECK(s->encoder || s->source.n == 0 || s->source.entries % s->source.n == 0, ERR_INPUT,
-        "'%s' has %lld entries in %lld rows, and names no encoder: rows of differing length are "
-        "those of `sagitta encode --encoder`",
+        "'%s' has %lld entries in %lld rows, and names no encoder: rows of differing length must "
+        "come from `sagitta encode --encoder`",
         s->source.name, (long long)s->source.entries, (long long)s->source.n);
   return supports_mean_find(s, j->dictionary.source.name, j->dictionary.mean,
                             j->dictionary.source.p, &j->mean);
@@ -132,7 +133,7 @@ static int unseen_open(struct keep_job *j)
 static int inputs_open(struct keep_job *j)
 {
   const struct refit_options *o = j->o;
-  CHECK(o->names.rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  CHECK(o->names.rows, ERR_USAGE, "'--rows' is missing: give the file with the activation rows");
   TRY(rows_input_open(&j->rows, j->c, o->names.rows));
   if (o->encoder) {
     TRY(encoder_dictionary_open(&j->dictionary, o->encoder));
@@ -295,7 +296,7 @@ static int sweeps_resume(struct keep_job *j)
   TRY(inputs_agree(j->c, dictionary_input_open(&j->previous, j->files.job.place.shown)));
   CHECK(j->previous.source.k == j->kept.k && j->previous.source.p == j->kept.p &&
             j->previous.source.d == 1,
-        ERR_INPUT, "'%s' is of other atoms: begin again, with --force and not --resume",
+        ERR_INPUT, "'%s' belongs to other atoms: begin again, with --force and not --resume",
         j->files.job.place.shown);
   TRY(kept_atoms_take(&j->kept, &j->previous.source));
   TRY(kept_solve(&j->kept));
@@ -425,8 +426,8 @@ static int plan_print(struct keep_job *j)
     json_long(&json, "disk_bytes", disk);
     return facts_end(&json);
   }
-  printf("rows        %lld x %d, up to %lld a rank: whole blocks of %d\n", (long long)t->rows->n,
-         t->rows->p, (long long)each, ROW_BLOCK);
+  printf("rows        %lld x %d, up to %lld a rank: whole blocks of %d rows\n",
+         (long long)t->rows->n, t->rows->p, (long long)each, ROW_BLOCK);
   printf("atoms       %d, up to %d a row\n", t->atoms->k, t->top);
   printf("memory      up to %.1f MB a rank%s\n", 1e-6 * (double)bytes, more);
   printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_per_process(j->c->local_size));
@@ -467,7 +468,8 @@ static int rows_advise(const struct keep_job *j)
   idx p = j->kept.p;
   TRY(refit_norms(j->c, r->total, r->x, p, r->tss, "these rows", &m));
   if (!j->mean && !j->has_encoder && j->c->rank == 0)
-    advice_mean(&m, j->dictionary.file, "encode with --center, and refit with /mean beside atoms");
+    advice_mean(&m, j->dictionary.file,
+                "encode with --center, and refit a dictionary that has /mean beside its atoms");
   if (!j->o->holdout) return OK;
   return refit_norms(j->c, u->total, u->x, p, u->tss, "the held-out rows", &unseen);
 }
@@ -503,7 +505,7 @@ static int job_run(struct keep_job *j)
   gidx resumed = j->files.facts.sweeps;
   TRY(resumed ? sweeps_resume(j) : sweeps_begin(j));
   if (resumed >= j->o->sweeps)
-    log_info("nothing is left to do but supports.h5: %lld sweeps were wanted",
+    log_info("nothing is left to do but supports.h5: all %lld sweeps are done",
              (long long)j->o->sweeps);
   TRY(sweeps_run(j));
   return j->run->stopped ? report_phases(j->c, j->kept.phases, KEPT_PHASES)

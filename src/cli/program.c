@@ -209,8 +209,8 @@ static void library_exit(int status, void *unused)
   result_discard();
   char limits[256];
   thread_limits(limits, sizeof limits);
-  fprintf(stderr, "%s: a library ended the program, for lack of threads or memory; %s\n", name,
-          limits);
+  fprintf(stderr, "%s: a library ended the program, because threads or memory were missing; %s\n",
+          name, limits);
   fflush(NULL);
   _exit(ERR_MEMORY);
 }

@@ -268,8 +268,8 @@ static int made_again_check(const struct refit_files *files, const struct refit_
 {
   const struct identity *was = &files->facts.contents, *is = &state->contents;
   CHECK(was->supports == is->supports && was->codes == is->codes, ERR_INPUT,
-        "the supports made again from '%s' are not those that it names: codes_hash %016llx, not "
-        "%016llx",
+        "the supports that were made again from '%s' are not those that it names: codes_hash "
+        "%016llx, not %016llx",
         files->job.place.shown, (unsigned long long)is->codes, (unsigned long long)was->codes);
   return OK;
 }

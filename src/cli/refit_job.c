@@ -43,7 +43,7 @@ int refit_state_evaluate(struct refit_job *j, const char *file, real said, real 
   *explained = m.explained_variance;
   if (fabs(said - *explained) > SAME_VARIANCE)
     log_warn("'%s' says that its codes explain %.6g, with these rows and atoms they explain %.6g: "
-             "were they solved for others?",
+             "were the codes solved for other rows or atoms?",
              file, said, *explained);
   return OK;
 }

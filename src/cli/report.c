@@ -26,7 +26,8 @@ void report_present(gidx needed, gidx present)
 int report_rates_check(const char *path, int dry_run)
 {
   CHECK(!path || dry_run, ERR_USAGE,
-        "'--rates' goes with '--dry-run', which says how long the job would take");
+        "'--rates' goes only with '--dry-run', which says how long the job would take: add "
+        "'--dry-run'");
   return OK;
 }
 
@@ -71,8 +72,8 @@ static int times_check(const struct plan_rates *r, const struct times *t)
 {
   for (int i = 0; i < t->count; i++)
     CHECK(isfinite(t->lines[i].seconds), ERR_INPUT,
-          "'%s' has no rate for the time of '%s': measure with as many ranks, of this version; on "
-          "more than 64 ranks refit and fit --update atoms have none",
+          "'%s' has no rate for the time of '%s': measure again with this version and as many "
+          "ranks; on more than 64 ranks refit and fit --update atoms have no rates",
           r->path, t->lines[i].name);
   return OK;
 }
@@ -228,20 +229,21 @@ int report_filter(struct comm *c, struct screen_counts *counts)
       [SCREEN_LIST] = "the bound leaves too many candidates",
       [SCREEN_SCORE] = "their scores may overflow",
       [SCREEN_ESTIMATE] = "the guess from a sample was too high",
-      [SCREEN_SMALL] = "they are zeros, or hardly more",
+      [SCREEN_SMALL] = "the rows are zeros, or hardly more",
   };
   TRY(screen_sum(c, counts));
   gidx certified = counts->rows[SCREEN_CERTIFIED];
   gidx rows = 0;
   for (int i = 0; i < SCREEN_PATHS; i++) rows += counts->rows[i];
   if (rows == 0) return OK;
-  log_info("filter     certified %lld of %lld routings of a row, candidates each: %.1f, at most "
-           "%lld",
-           (long long)certified, (long long)rows,
-           certified ? (double)counts->candidates / (double)certified : 0, (long long)counts->max);
+  log_info(
+      "filter     certified %lld of %lld routings of a row, candidates each: %.1f, at most %lld",
+      (long long)certified, (long long)rows,
+      certified ? (double)counts->candidates / (double)certified : 0, (long long)counts->max);
   for (int i = 0; i < SCREEN_PATHS; i++)
     if (reasons[i] && counts->rows[i])
-      log_info("filter     %lld took the direct path: %s", (long long)counts->rows[i], reasons[i]);
+      log_info("filter     %lld routings took the direct path: %s", (long long)counts->rows[i],
+               reasons[i]);
   char line[256] = "";
   for (int i = 0, used = 0; i < SCREEN_STAGES; i++)
     if (counts->seconds[i] > 0)

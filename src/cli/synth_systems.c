@@ -21,7 +21,7 @@ const struct option_row systems_rows[SYSTEMS_ROWS] = {
      "their row blocks",
      .effect = OPTION_BITS},
     {"system-rows", OPTION_LONG, AT(system_rows), "256", 0, 1 << 28, NULL, "COUNT",
-     "rows of a system", .effect = OPTION_BITS},
+     "number of rows of a system", .effect = OPTION_BITS},
     {"lengths", OPTION_CHOICE, AT(lengths), "fixed", 0, 0, "fixed|uniform|power", NULL,
      "number of rows of each system. fixed: --system-rows; uniform: 0 to twice --system-rows; "
      "power: 1 to 16 times --system-rows, with equally many systems in each octave",
@@ -69,7 +69,8 @@ static int shape_make(struct systems_run *job)
 {
   const struct synthetic_systems *made = &job->made;
   CHECK(made->indefinite + made->ill <= 1, ERR_USAGE,
-        "'--indefinite' and '--ill' are %g together, more than 1", made->indefinite + made->ill);
+        "'--indefinite' and '--ill' are %g together, more than 1: lower one of them",
+        made->indefinite + made->ill);
   TRY(systems_alloc(&job->shape, made->count, &job->arena));
   TRY(arena_alloc(&job->arena, &job->atom, made->count, sizeof *job->atom));
   TRY(arena_alloc(&job->arena, &job->color, made->count, sizeof *job->color));

@@ -75,8 +75,8 @@ static struct world_task task_of(const struct world_options *o, const struct wor
 static int task_check(const struct world_task *t)
 {
   CHECK(t->world.p, ERR_USAGE,
-        "'--columns' is missing: a world of %d features has no usual number of columns, as one of "
-        "16384 (768), 2048 (128) and 512 (64) has",
+        "'--columns' is missing: a world of %d features has no default, unlike one of 16384 (768 "
+        "columns), 2048 (128) or 512 (64)",
         t->world.f);
   CHECK(t->n <= INT64_MAX / t->world.f - t->first, ERR_USAGE,
         "'--first-row' is %lld and '--n-rows' %lld: with %d features a world has at most %lld rows",

@@ -187,10 +187,9 @@ void train_report(const struct train_job *j)
            log_seconds() - j->begun, (unsigned long long)r->fingerprint);
   if (r->held_out_rows) log_info("%-22s %.6g", "unseen rows", j->lines[j->count - 1].held);
   if (r->held_out_rows == 0)
-    log_warn_named(
-        "few-held-out",
-        "no rows were held out: what is explained of unseen rows is not known; give --holdout "
-        "or --holdout-share, or encode others");
+    log_warn_named("few-held-out",
+                   "no rows were held out: what is explained of unseen rows is not known; give "
+                   "--holdout or --holdout-share, or encode other rows");
   else if (r->held_out_rows < 10 * SPLIT_WINDOW)
     log_warn_named(
         "few-held-out",

@@ -112,7 +112,7 @@ int comm_devices_open(struct comm *c, struct comm *group, struct device *dev, gi
   int status = can_join ? gpus_open(group, dev, message) : ERR_DEVICE;
   if (status == ERR_DEVICE) {
     log_info("GPUs exchange through the host: %s",
-             can_join ? status_message() : "not every rank has one of its own");
+             can_join ? status_message() : "not every rank has a GPU of its own");
     status_clear();
     comm_recover(group);
     status = OK;

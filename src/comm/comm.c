@@ -97,7 +97,8 @@ static int mpi_start(void)
   singleton_prepare();
   TRY_MPI(mpi_init(&level));
   TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-  CHECK(level >= MPI_THREAD_SERIALIZED, ERR_COMM, "this MPI does not let two threads take turns");
+  CHECK(level >= MPI_THREAD_SERIALIZED, ERR_COMM,
+        "this MPI does not let two threads take turns in calling it");
   return OK;
 }
 

@@ -54,8 +54,8 @@ int comm_shared_check(const struct comm *c, gidx bytes)
         (long long)wanted, folder, (long long)left);
   CHECK(getrlimit(RLIMIT_FSIZE, &file) || file.rlim_cur == RLIM_INFINITY ||
             (uint64_t)wanted <= (uint64_t)file.rlim_cur,
-        ERR_MEMORY, "%lld bytes are needed, a file may have %llu", (long long)wanted,
-        (unsigned long long)file.rlim_cur);
+        ERR_MEMORY, "shared memory needs a file of %lld bytes, the limit for files is %llu",
+        (long long)wanted, (unsigned long long)file.rlim_cur);
   return OK;
 }
 
@@ -72,13 +72,13 @@ static int window_make(struct comm *c, gidx bytes, struct comm_shared *s, char *
   MPI_Aint own = s->rank ? 0 : (MPI_Aint)(bytes + ALIGN);
   int error = MPI_Win_allocate_shared(own, 1, MPI_INFO_NULL, w->node, base, &w->window);
   CHECK(!error, ERR_MEMORY,
-        "MPI cannot share %lld bytes among the ranks of a node: '--share no' does without",
+        "MPI cannot share %lld bytes among the ranks of a node: give '--share no'",
         (long long)bytes);
   w->is_open = 1;
   TRY_MPI(MPI_Win_set_errhandler(w->window, MPI_ERRORS_RETURN));
   TRY_MPI(MPI_Win_get_attr(w->window, MPI_WIN_MODEL, &model, &has));
   CHECK(has && *model == MPI_WIN_UNIFIED, ERR_COMM,
-        "this MPI shares memory in separate copies: '--share no' does without");
+        "this MPI shares memory in separate copies: give '--share no'");
   TRY_MPI(MPI_Win_shared_query(w->window, 0, &size, &unit, base));
   TRY_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, w->window));
   return OK;
@@ -118,7 +118,7 @@ static int memory_populate(const struct comm_shared *s)
   close(zero);
   CHECK(done >= count, ERR_MEMORY,
         "the memory that the ranks of a node share ends after %lld of %lld bytes: is '%s' full?  "
-        "'--share no' does without",
+        "'--share no' needs no such memory",
         (long long)done, (long long)count, folder_find());
   return OK;
 }

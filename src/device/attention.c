@@ -19,7 +19,8 @@ static int attend_check_offset(const struct attend_plan *p, gidx s)
 {
   gidx queries = p->start[s + 1] - p->start[s];
   CHECK(p->at[s] <= p->length[s] - queries && p->at[s] >= -queries, ERR_INPUT,
-        "the first of %lld queries of sequence %lld is at position %lld of %lld",
+        "the first of the %lld queries of sequence %lld is at position %lld, and the sequence has "
+        "%lld",
         (long long)queries, (long long)s, (long long)p->at[s], (long long)p->length[s]);
   return OK;
 }
@@ -30,8 +31,8 @@ static int attend_check_piece(const struct attend_plan *p, gidx s)
 {
   gidx queries = p->start[s + 1] - p->start[s], at = p->at[s], far = at < 0 ? -at : at;
   CHECK(queries + p->length[s] + far <= ATTEND_POSITIONS, ERR_DEVICE,
-        "a piece of sequence %lld is %lld positions from its queries: a GPU takes at most %d, "
-        "--device cpu any",
+        "a piece of sequence %lld is %lld positions from its queries: a GPU takes at most %d; for "
+        "more give --device cpu",
         (long long)s, (long long)far, ATTEND_POSITIONS);
   for (gidx i = 0; i < queries; i += imax(queries - 1, 1)) {
     gidx from, end;
@@ -48,8 +49,8 @@ static int attend_check_sequence(const struct attend_plan *p, gidx s)
   long long length = p->length[s], queries = p->start[s + 1] - p->start[s];
   CHECK(queries >= 0, ERR_INPUT, "sequence %lld has %lld queries", (long long)s, queries);
   CHECK(length >= 0 && length + queries <= ATTEND_POSITIONS, ERR_DEVICE,
-        "sequence %lld has %lld positions: a GPU takes at most %d, --device cpu any", (long long)s,
-        length, ATTEND_POSITIONS);
+        "sequence %lld has %lld positions: a GPU takes at most %d; for more give --device cpu",
+        (long long)s, length, ATTEND_POSITIONS);
   TRY(p->goes_on ? attend_check_piece(p, s) : attend_check_offset(p, s));
   if (!p->table) {
     CHECK(length == 0 || (p->cell[s] >= 0 && p->cell[s] <= p->cells - length), ERR_INPUT,
@@ -74,13 +75,15 @@ static int attend_check(const struct attend_plan *p)
 {
   const struct attention *a = p->attention;
   CHECK(a->kv_heads >= 1 && a->heads >= a->kv_heads && a->heads % a->kv_heads == 0, ERR_INPUT,
-        "%d heads of q and %d of k", a->heads, a->kv_heads);
+        "there are %d heads of q and %d of k: the first must be a multiple of the second", a->heads,
+        a->kv_heads);
   CHECK(a->d >= 1 && a->dv >= 1, ERR_INPUT, "heads of %d and %d columns", a->d, a->dv);
   CHECK(imax(a->d, a->dv) <= ATTEND_COLUMNS, ERR_DEVICE,
-        "heads have %d and %d columns: a GPU takes at most %d, --device cpu any", a->d, a->dv,
-        ATTEND_COLUMNS);
+        "heads have %d and %d columns: a GPU takes at most %d; for more give --device cpu", a->d,
+        a->dv, ATTEND_COLUMNS);
   CHECK(p->cells >= 0 && p->cells <= INT32_MAX, ERR_DEVICE,
-        "%lld cells: a GPU takes at most %d, --device cpu any", (long long)p->cells, INT32_MAX);
+        "there are %lld cells: a GPU takes at most %d; for more give --device cpu",
+        (long long)p->cells, INT32_MAX);
   CHECK(!p->table || p->size >= 1, ERR_INPUT, "blocks of %d cells", p->size);
   for (gidx s = 0; s < p->sequences; s++) TRY(attend_check_sequence(p, s));
   return OK;
@@ -133,9 +136,10 @@ int attend_run(struct attend *w, const struct attend_job *job)
                                {"m", job->m, w->lse},    {"l", job->l, w->lse},
                                {"lse", job->lse, w->lse}};
   CHECK_HAS(w->device, attend_run);
-  CHECK(!job->m == !job->l && (job->m || !w->is_open), ERR_INTERNAL, "one of m and l alone");
+  CHECK(!job->m == !job->l && (job->m || !w->is_open), ERR_INTERNAL,
+        "only one of m and l is given, or neither where sums stay open");
   CHECK((job->lse == NULL) == w->is_open, ERR_INTERNAL,
-        "lse is of sums that are not open, and of all those");
+        "lse is needed if sums are complete, and must be absent if they stay open");
   for (int i = 0; i < LENGTH(sides); i++)
     if (sides[i].b) TRY(sides_check(sides + i, 1));
   return w->device->backend->attend_run(w, job);
@@ -162,7 +166,7 @@ int attend_attribute(struct attend *w, const struct attribute_job *job)
                                {"part", job->part, pairs * w->heads * sum}};
   CHECK_HAS(w->device, attend_attribute);
   CHECK(w->is_open ? job->part && !job->sum : job->sum && !job->part, ERR_INTERNAL,
-        "sums are of all positions, and parts of pieces");
+        "`sum` goes with all positions, `part` with pieces");
   CHECK(job->top >= 1 && job->top <= MAX_TOP_ROWS, ERR_INTERNAL, "lists of %d", job->top);
   for (gidx i = 0; i < w->queries; i++)
     CHECK(0 <= job->start[i] && job->start[i] <= job->end[i] && job->end[i] <= pairs, ERR_INTERNAL,

@@ -49,7 +49,8 @@ int device_open(struct device *dev, const struct device_options *o)
   const char *kind = o->kind ? o->kind : "cpu";
   *dev = (struct device){0};
   CHECK(o->p >= 1 && o->d >= 1 && o->threads >= 1 && o->max_atoms >= 0, ERR_INTERNAL,
-        "device of %d columns, %d vectors a frame, %d threads", o->p, o->d, o->threads);
+        "a device cannot have %d columns, %d vectors a frame and %d threads", o->p, o->d,
+        o->threads);
   if (!strcmp(kind, "cuda")) {
     TRY(open_as(dev, &backend_cuda, o));
     return prepare(dev, o);

@@ -33,7 +33,7 @@ void mixer_close(struct mixer *w)
  * checked. */
 static int buffer_check(const char *name, const struct buffer *b, gidx floats)
 {
-  CHECK(b || !floats, ERR_INTERNAL, "there is no buffer of %s", name);
+  CHECK(b || !floats, ERR_INTERNAL, "there is no buffer for %s", name);
   CHECK(!b || !b->bytes || b->bytes >= floats * 4, ERR_INTERNAL,
         "the buffer of %s has %lld bytes, %lld are needed", name, (long long)b->bytes,
         (long long)floats * 4);
@@ -60,10 +60,10 @@ static int call_check(const struct mixer *w, const struct mixer_job *job)
 {
   idx n = job->slots.sequences;
   CHECK(n >= 0 && n <= w->most.sequences && job->slots.slots <= w->most.slots, ERR_INTERNAL,
-        "%d sequences and %d slots, and a plan for %d and %d", n, job->slots.slots,
+        "there are %d sequences and %d slots, but the plan is for %d and %d", n, job->slots.slots,
         w->most.sequences, w->most.slots);
   CHECK(job->start[0] == 0 && job->start[n] <= w->most.tokens, ERR_INTERNAL,
-        "%lld tokens from %lld on, and a plan for %lld", (long long)job->start[n],
+        "there are %lld tokens from %lld on, but the plan is for %lld", (long long)job->start[n],
         (long long)job->start[0], (long long)w->most.tokens);
   for (idx i = 0; i < n; i++)
     CHECK(job->start[i + 1] >= job->start[i], ERR_INTERNAL, "sequence %d has %lld tokens", i,

@@ -17,7 +17,7 @@ int device_tensor_has(const struct device *dev, enum precision precision)
 {
   const char *name = precision_name(precision);
   CHECK(precision > PRECISION_F32 && precision < PRECISIONS, ERR_INTERNAL,
-        "products in %s are not those of a matrix unit", name);
+        "no matrix unit makes products in %s", name);
   CHECK(dev->backend && dev->backend->tensor_peak, ERR_DEVICE,
         "products in %s are made by the matrix unit of a GPU, and the device is '%s': give "
         "'--device cuda' on a host with one, or '--precision f32'",

@@ -220,7 +220,7 @@ int encode_finish(struct encode *e)
   e->result->fingerprint = (uint64_t)sums[0];
   if (sums[1] > 0)
     log_warn("%lld rows have codes, but what their frames see of them is so small a part that its "
-             "squares underflow: their atoms are no choice",
+             "squares underflow: the choice of their atoms means nothing",
              (long long)sums[1]);
   TRY(rows_name(e));
   e->result->rows = e->end;

@@ -270,7 +270,8 @@ int table_atoms(const struct shard *t, const struct atom_table *table, struct de
   if (t->tiling.workers > 1 || t->from_host) return OK;
   TRY(device_atoms(device, atoms));
   if (!atoms->device) *atoms = t->copy;
-  CHECK(atoms->device || t->held == 0, ERR_INTERNAL, "the fetched atoms are gone");
+  CHECK(atoms->device || t->held == 0, ERR_INTERNAL,
+        "the fetched atoms are not in memory any more");
   return OK;
 }
 

@@ -40,11 +40,10 @@ int grid_parse(const char *text, int ranks, int *groups)
   if (!strcmp(text, "auto")) return OK;
   grids_list(ranks, grids, sizeof grids);
   int is_grid = number_read(&at, &rows) && *at++ == 'x' && number_read(&at, &atoms) && !*at;
-  CHECK(
-      is_grid, ERR_USAGE,
-      "'--grid' is '%s': give two numbers from 1 on, groups of ranks and ranks of a group, as %s, "
-      "or auto",
-      text, grids);
+  CHECK(is_grid, ERR_USAGE,
+        "'--grid' is '%s': give two numbers from 1 on, the number of groups and that of ranks in a "
+        "group, as %s, or auto",
+        text, grids);
   CHECK(rows * atoms == ranks, ERR_USAGE,
         "'--grid' is '%s', for %ld ranks, but there are %d: give %s, or auto", text, rows * atoms,
         ranks, grids);

@@ -229,7 +229,7 @@ static int active_find(struct encode *e)
     TRY(active_encode_some(a, &m->rows, first, &n, &e->task->encoder->active));
     const struct entry_list piece = {a->index, a->score, a->code, a->start[n], 0};
     CHECK(entries_append(&m->mine, &piece), ERR_MEMORY,
-          "cannot allocate the codes of %d rows: a smaller --block has fewer", m->n);
+          "cannot allocate the codes of %d rows: give a smaller --block", m->n);
     for (idx i = 0; i < n; i++) {
       m->lengths[first + i] = (idx)(a->start[i + 1] - a->start[i]);
       m->start[first + i + 1] = m->start[first + i] + m->lengths[first + i];
@@ -275,7 +275,8 @@ static int codes_solve(struct encode *e, gidx *key)
   gidx row = e->task->first + m->first + longest;
   if (longest >= 0) *key = row << 31;
   CHECK(longest < 0, ERR_INPUT,
-        "row %lld has %lld atoms, and codes are solved on %d at most: '--codes own' solves none",
+        "row %lld has %lld atoms, but codes are solved on at most %d: give '--codes own', which "
+        "solves none",
         (long long)row, (long long)(m->start[longest + 1] - m->start[longest]), RAGGED_MOST);
   return ragged_solve(&m->ragged, &job);
 }
@@ -392,7 +393,7 @@ static int entries_gather(struct encode *e, int r)
   int fits = e->c->rank || entries_reserve(to, n);
   TRY(comm_agree(e->c, fits ? OK
                             : status_fail(ERR_MEMORY, __FILE__, __LINE__,
-                                          "cannot allocate %lld codes: a smaller --block has fewer",
+                                          "cannot allocate %lld codes: give a smaller --block",
                                           (long long)n)));
   to->n = n;
   const struct comm_part parts[] = {

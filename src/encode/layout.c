@@ -262,13 +262,13 @@ static int memory_check(const struct encode_task *task, const struct comm *c)
   TRY(encode_memory(task, c->size, c->rank, &m));
   CHECK(m.host <= present, ERR_MEMORY,
         "%lld bytes are needed (dictionary %lld, encoder %lld, rows %lld, lists %lld, codes %lld, "
-        "fetched atoms %lld), %lld are present for each rank: %s, and a smaller --block has fewer "
-        "rows, lists and codes",
+        "fetched atoms %lld), %lld are present for each rank: %s, or give a smaller --block, which "
+        "has fewer rows and codes",
         (long long)m.host, (long long)m.atoms, (long long)m.matrix, (long long)m.rows,
         (long long)m.lists, (long long)m.codes, (long long)(m.places + m.fetched),
         (long long)present,
-        task->encoder ? "each has the whole encoder, so take fewer of them, with more threads"
-                      : "more machines hold fewer atoms each");
+        task->encoder ? "each rank has the whole encoder, so take fewer ranks, with more threads"
+                      : "take more machines, so that each holds fewer atoms");
   return OK;
 }
 
@@ -380,7 +380,8 @@ int encode_grid_choose(struct encode_task *task, struct comm *c, char *reason, s
     snprintf(reason, capacity, "in more groups a rank would need %lld of %lld bytes",
              (long long)refused.host, (long long)most.host);
   else if (short_of_rows)
-    snprintf(reason, capacity, "%lld rows are only %lld sum blocks of %d: too few for more groups",
+    snprintf(reason, capacity,
+             "%lld rows are only %lld sum blocks of %d rows: too few for more groups",
              (long long)task->rows->n, (long long)blocks, ROW_BLOCK);
   else
     snprintf(reason, capacity, "a rank holds the dictionary");

@@ -47,7 +47,7 @@ int backlog_run(void *self, struct front *front)
 int backlog_end(const struct backlog *b, int *is_left)
 {
   *is_left = b->done + b->failed < b->list.count;
-  CHECK(!b->failed, b->code, "%lld of the %lld files of '%s' failed, the first with: %s",
+  CHECK(!b->failed, b->code, "%lld of the %lld files of '%s' failed; the first error is: %s",
         (long long)b->failed, (long long)b->list.count, b->list.name, b->reason);
   return OK;
 }

@@ -75,7 +75,7 @@ static int lines_read(struct backlog_list *list, FILE *file, char **line)
     int n = words_of(*line, words);
     if (!n) continue;
     CHECK(n == 2, ERR_INPUT,
-          "line %d of '%s' is no pair: give a file of rows, a blank and where its result is to be",
+          "line %d of '%s' is no pair: give a file of rows, a blank and the place of its result",
           number, list->name);
     TRY(entry_add(list, words, number));
   }

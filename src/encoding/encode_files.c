@@ -141,7 +141,7 @@ static int rows_compare(void *self, struct comm *c)
   struct row_source done;
   uint64_t terms = 0;
   log_info(f->common.is_same ? "resume  the %lld rows that are done are of these very files"
-                             : "resume  reads the %lld rows again that are done, and compares",
+                             : "resume  reads the %lld rows again that are done, and compares them",
            (long long)f->job.done);
   if (f->common.is_same) return OK;
   part_source(&part, f->all, f->first, f->job.done, &done);

@@ -56,7 +56,7 @@ static int shape_check(const struct encode_files *f, const struct supports_shape
         "same, or begin again, with --force and not --resume",
         f->job.place.shown, was->k, was->d, is->k, is->d);
   CHECK(was->n == is->n && was->s == is->s && was->p == is->p && was->has_codes == is->has_codes,
-        ERR_INPUT, "'%s' is no journal of this job", f->journal.name);
+        ERR_INPUT, "'%s' is not the journal of this job", f->journal.name);
   return OK;
 }
 

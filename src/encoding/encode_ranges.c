@@ -24,16 +24,17 @@ int encode_ranges_check(const struct encode_task *task, gidx all, gidx first, gi
   gidx unit = supports_segment_rows(&shape);
   CHECK(!task->encoder, ERR_USAGE,
         "'--join' does not go with '--%s': rows have different numbers of atoms, so that no job "
-        "knows where its rows begin; leave '--join' out, and `sagitta merge` the parts",
+        "knows where its rows begin; leave '--join' out, and join the parts with `sagitta merge`",
         task->cuts ? "l0" : "encoder");
   CHECK(unit, ERR_USAGE,
-        "'--join' is given, and %lld rows are one segment: leave it out, or '--row-range' too",
+        "'--join' is given, but all %lld rows are one segment: leave out '--join', or both "
+        "'--join' and '--row-range'",
         (long long)all);
   gidx from = imin((first + unit / 2) / unit * unit, (all - 1) / unit * unit);
   gidx to = end == all ? all : imin(imax((end + unit / 2) / unit * unit, from + unit), all);
   CHECK(first == from && end == to, ERR_USAGE,
-        "'--row-range' is %lld:%lld, of %lld rows: with '--join' it begins and ends at multiples "
-        "of %lld, or at the end; the nearest is %lld:%lld",
+        "'--row-range' is %lld:%lld, of %lld rows: with '--join' a range begins at a multiple of "
+        "%lld, and ends at one or at the last row; the nearest is %lld:%lld",
         (long long)first, (long long)end, (long long)all, (long long)unit, (long long)from,
         (long long)to);
   return OK;
@@ -76,7 +77,8 @@ static int others_check(const struct encode_files *f, const struct range_list *l
   char *was = NULL;
   TRY(whole_check(whole));
   CHECK(!*list->single, ERR_CREATE,
-        "'%s' is of a job of all rows: end that with --resume, or remove it and its journal",
+        "'%s' is from a job that encodes all rows: continue that job with --resume, or remove the "
+        "file and its journal",
         list->single);
   if (!list->count || !strcmp(list->growing, f->growing)) return OK;
   if (list->has_growing) TRY(ranges_text(list->growing, &was, NULL));
@@ -103,8 +105,8 @@ static int overlap_check(const struct encode_files *f, const struct range *other
   journal_close(&j);
   if (is_left || error == ENOENT) return OK;
   FAIL(ERR_CREATE,
-       "rows %lld to %lld are those of another job, with '--row-range %lld:%lld' in '%s', and this "
-       "one has %lld to %lld: give ranges that do not overlap%s",
+       "rows %lld to %lld belong to another job, with '--row-range %lld:%lld' in '%s', and this "
+       "job has %lld to %lld: give ranges that do not overlap%s",
        (long long)other->first, (long long)other->end - 1, (long long)other->first,
        (long long)other->end, other->journal, (long long)f->first, (long long)(f->first + f->n - 1),
        has_lock || error ? ", or remove that file" : "; if no job is at work there, remove it");
@@ -170,15 +172,15 @@ static int growing_check(struct encode_files *f, const struct other *other, cons
   free(was);
   if (!has && is_done) return OK; /* `sagitta merge` has begun to use it */
   CHECK(is_same, ERR_INPUT,
-        "'%s' does not begin with the options of its jobs: if a `sagitta merge` of it was "
-        "interrupted, repeat that; else remove it and its journals",
+        "'%s' does not begin with the options of its jobs: if a `sagitta merge` of this file was "
+        "interrupted, repeat the merge; else remove the file and its journals",
         f->growing);
   if (!j->number || clears(f)) j->head.id = id;
   const char *foreign = *other->journal && other->id != id ? other->journal : NULL;
   if (j->head.id != id) foreign = j->name;
   CHECK(!foreign, ERR_INPUT,
-        "'%s' records rows of another file than '%s', which was made anew: restore the first one, "
-        "or remove both and the other journals, and encode all ranges again",
+        "'%s' records rows of another file than '%s', which was made anew: restore the earlier "
+        "file, or remove both and the other journals, and encode all ranges again",
         foreign, f->growing);
   return OK;
 }
@@ -207,8 +209,8 @@ static int journal_use(struct encode_files *f, const struct range_list *list, co
   TRY(overlaps_check(f, list));
   int is_done = j->number && j->rows == f->n;
   CHECK(!is_done || job->resume || job->output.force, ERR_CREATE,
-        "rows %lld to %lld are done already, by '%s': --resume compares and leaves them, --force "
-        "encodes them again",
+        "rows %lld to %lld are done already, according to '%s': give --resume to compare and keep "
+        "them, or --force to encode them again",
         (long long)f->first, (long long)(f->first + f->n - 1), j->name);
   TRY(growing_claim(f, list, text));
   if (!j->number) return OK;
@@ -224,7 +226,7 @@ static int range_claim(struct encode_files *f, const char *whole, const char *te
   struct range_list list;
   range_journal(f->growing, f->first, f->first + f->n, name);
   TRY(journal_claim(&f->journal, name, 1, &error, &has_lock));
-  CHECK(!error, ERR_CREATE, "another run is writing here, it has '%s' locked", name);
+  CHECK(!error, ERR_CREATE, "another run is writing here: it has '%s' locked", name);
   if (!f->journal.number) TRY(ranges_hold(name, f->journal.file));
   int status = ranges_find(&list, whole);
   if (!status) status = journal_use(f, &list, text);

@@ -81,14 +81,16 @@ static int may_save(const struct encode_saves *s)
   if (f->job.run->comm.rank || f->common.grows) return 1;
   if (s->keeps_whole && input_is_there(place->file) &&
       !part_is_left(place->file, part_kind.name, 0)) {
-    log_info("saves   none: '%s' is whole, and stays until the new one is", place->shown);
+    log_info("saves   none: '%s' is a complete result, and stays until the new one is complete",
+             place->shown);
     return 0;
   }
   /* The rows of an earlier run are on the disk already: in its part, and copied to the new file. */
   struct supports_shape shape = encode_shape(f->task, f->n - f->job.done);
   int has_room = output_has_room(place->file, 2 * supports_bytes(&shape));
   if (!has_room)
-    log_info("saves   none: the disk has no room for a part of '%s' and the file that goes on",
+    log_info("saves   none: the disk has no room both for a part of '%s' and for the file that the "
+             "job goes on writing",
              place->shown);
   return has_room;
 }

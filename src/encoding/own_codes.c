@@ -118,8 +118,8 @@ static int encoder_make(struct own_codes *o, const struct own_codes_task *t)
   const struct atom_source *atoms = &t->dictionary->source;
   struct found_encoder active = find_standard(0);
   CHECK(atoms->d == 1, ERR_INPUT,
-        "'%s' has frames of %d vectors, and the codes are of atoms: give the dictionary of these "
-        "codes",
+        "'%s' has frames of %d vectors, but the codes are of single atoms: give the dictionary of "
+        "these codes",
         atoms->name, atoms->d);
   active.floor = t->cuts->floor;
   active.rho = t->rho;
@@ -143,11 +143,10 @@ int own_codes_find(struct own_codes *o, const struct own_codes_task *t)
   *o = (struct own_codes){.k = atoms->k, .p = atoms->p};
   TRY(encoder_take(o, t));
   int choices = choices_of(&o->encoder.stored.encoder);
-  CHECK(
-      !t->cuts || t->cuts->n == choices, ERR_INPUT,
-      "the codes were chosen by %d cuts, and the encoder of '%s' chooses %d times: they are those "
-      "of another dictionary",
-      t->cuts->n, dictionary->file, choices);
+  CHECK(!t->cuts || t->cuts->n == choices, ERR_INPUT,
+        "the codes were chosen by %d cuts, but the encoder of '%s' chooses %d times: the codes are "
+        "of another dictionary",
+        t->cuts->n, dictionary->file, choices);
   TRY(rows_input_open(&o->input, NULL, t->rows));
   TRY(columns_check(&o->input.source, atoms));
   CHECK(o->input.source.n > 0, ERR_INPUT, "'%s' has no rows", o->input.source.name);
@@ -192,8 +191,8 @@ static int row_compare(const struct comparison *c, const struct verify_supports 
   if (is_same && !c->in.solved)
     is_same = !memcmp(c->given.codes + a[0], c->own.found.codes + b[0], bytes);
   CHECK(is_same, ERR_INPUT,
-        "row %d of '%s' has other atoms, scores or codes than the encoder of '%s' gives it: was "
-        "'%s' encoded?",
+        "row %d of '%s' has other atoms, scores or codes than the encoder of '%s' gives it: were "
+        "the codes made from '%s'?",
         row, c->in.source.name, c->dictionary.file, v->rows);
   return OK;
 }
@@ -203,7 +202,8 @@ static int compare(struct comparison *c, const struct verify_supports *v)
   const struct support_source *s = &c->in.source;
   TRY(supports_input_open(&c->in, v->folder));
   CHECK(c->in.encoder, ERR_USAGE,
-        "'--rows' goes with supports of an encoder, and those of '%s' are none: leave it out",
+        "'--rows' goes with supports of an encoder, but no encoder made those of '%s': leave "
+        "'--rows' out",
         s->name);
   TRY(dictionary_input_open(&c->dictionary, v->folder));
   const char *atoms = c->dictionary.source.name;
@@ -214,19 +214,20 @@ static int compare(struct comparison *c, const struct verify_supports *v)
                                 .cuts = c->in.cuts.n ? &c->in.cuts : NULL,
                                 .rho = c->in.rho};
   CHECK(!c->in.normalized, ERR_USAGE,
-        "the codes of '%s' are of scaled atoms (--normalize), which '--rows' does not make again: "
-        "leave it out",
+        "the codes of '%s' are of scaled atoms (--normalize), which '--rows' does not compute: "
+        "leave '--rows' out",
         s->name);
   TRY(supports_mean_find(&c->in, atoms, c->dictionary.mean, c->dictionary.source.p, &task.mean));
   TRY(own_codes_find(&c->own, &task));
   CHECK(c->own.input.source.n == s->n && c->own.k == s->k, ERR_INPUT,
-        "'%s' has supports of %lld rows over %d atoms, '%s' has %lld rows and the encoder %d atoms",
+        "'%s' has supports of %lld rows over %d atoms, '%s' has %lld rows and the encoder has %d "
+        "atoms",
         s->name, (long long)s->n, s->k, v->rows, (long long)c->own.input.source.n, c->own.k);
   TRY(supports_load(&c->given, s, 0, c->own.n, 1));
   for (idx i = 0; i < c->own.n; i++) TRY(row_compare(c, v, i));
   if (v->out)
-    text_print(v->out, "encoder   %d of %lld rows: atoms%s are those that it gives\n", c->own.n,
-               (long long)s->n, c->in.solved ? " and scores" : ", scores and codes");
+    text_print(v->out, "encoder   %d of %lld rows: atoms%s are those that the encoder gives\n",
+               c->own.n, (long long)s->n, c->in.solved ? " and scores" : ", scores and codes");
   return OK;
 }
 

@@ -33,7 +33,7 @@ static int journal_lock(struct ranges_whole *w, int i)
   CHECK(error != EWOULDBLOCK, ERR_CREATE,
         "a job is at work on rows %lld to %lld, it has '%s' locked: wait until it has ended",
         (long long)r->first, (long long)r->end - 1, r->journal);
-  CHECK(!error, ERR_CREATE, "'%s' was removed just now: by another merge, if '%s' is there",
+  CHECK(!error, ERR_CREATE, "'%s' was removed just now: if '%s' exists, another merge did it",
         r->journal, w->path);
   return OK;
 }
@@ -50,8 +50,8 @@ static int ids_check(const struct ranges_whole *w)
   for (int i = 0; i < w->list.count && has; i++) {
     const struct journal *j = &w->journals[i];
     CHECK(!j->number || j->head.id == id, ERR_INPUT,
-          "'%s' records rows of another file than '%s', which was made anew: restore the first "
-          "one, or remove that journal and encode its range again",
+          "'%s' records rows of another file than '%s', which was made anew: restore the earlier "
+          "file, or remove that journal and encode its range again",
           j->name, w->list.growing);
   }
   return OK;
@@ -85,12 +85,12 @@ int ranges_whole_open(struct ranges_whole *w, const char *folder)
   TRY(ranges_find(&w->list, w->path));
   int is_there = !*w->list.growing && input_is_there(w->path);
   CHECK(!is_there, ERR_CREATE,
-        "'%s' is there already, and no ranges are: nothing is left to merge; of parts name the "
-        "files, as in '%s/part-*.h5', and '--output'",
+        "'%s' is there already, and there are no ranges: nothing is left to merge; to merge parts, "
+        "name their files, as in '%s/part-*.h5', and give '--output'",
         w->path, folder);
   CHECK(*w->list.growing, ERR_INPUT,
-        "'%s' has no ranges that `encode --join` made; of parts name the files, as in "
-        "'%s/part-*.h5', and '--output'",
+        "'%s' has no ranges that `encode --join` made; to merge parts, name their files, as in "
+        "'%s/part-*.h5', and give '--output'",
         folder, folder);
   CHECK(w->list.count, ERR_INPUT, "nothing is recorded of '%s': encode its rows", w->list.growing);
   w->journals = calloc((size_t)w->list.count, sizeof *w->journals);
@@ -114,9 +114,9 @@ static int part_fill(struct ranges_whole *w, int i, struct part_input *p)
   struct record r;
   TRY(record_read(&r, &w->journals[i], &p->arena));
   CHECK(r.part.first == range->first && r.shape.n == range->end - range->first, ERR_INPUT,
-        "'%s' is of other rows than its name says", range->journal);
+        "'%s' records other rows than its name says", range->journal);
   CHECK(r.part.n == r.shape.n, ERR_INPUT,
-        "rows %lld to %lld are not done: end '--join --row-range %lld:%lld' with --resume",
+        "rows %lld to %lld are not done: run '--join --row-range %lld:%lld' again with --resume",
         (long long)(r.part.first + r.part.n), (long long)range->end - 1, (long long)range->first,
         (long long)range->end);
   p->part = r.part;

@@ -17,9 +17,10 @@ int serve_access_check(const char *listen, const char *keys, int no_keys)
   char address[ADDRESS_BYTES + 1];
   int is_tcp = listen && address_is_tcp(listen);
   CHECK(is_tcp || !(keys || no_keys), ERR_USAGE,
-        "'--%s' is for --listen tcp:PORT: at a path only this user connects",
+        "'--%s' is for --listen tcp:PORT, since only this user connects at a path: leave it out",
         keys ? "keys" : "no-keys");
-  CHECK(!keys || !no_keys, ERR_USAGE, "'--keys' and '--no-keys' contradict each other");
+  CHECK(!keys || !no_keys, ERR_USAGE,
+        "'--keys' does not go with '--no-keys': leave one of them out");
   if (!is_tcp || keys) return OK;
   TRY(address_find(listen, address));
   CHECK(address_is_local(address), ERR_USAGE,
@@ -30,7 +31,7 @@ int serve_access_check(const char *listen, const char *keys, int no_keys)
         "'--listen %s' is reached by every user of this machine: make keys with `sagitta serve "
         "--make-keys DIR`, and give --keys DIR, or --no-keys to serve them all",
         listen);
-  log_warn("every user of this machine is served at '%s': --no-keys", address);
+  log_warn("every user of this machine is served at '%s', because of --no-keys", address);
   return OK;
 }
 

@@ -27,7 +27,7 @@ static uint64_t stop_asked(void *self)
 static void stopped(void *self, uint64_t asked)
 {
   (void)self, (void)asked;
-  log_info("ending  by %s: requests in work are answered, for --drain-seconds at most", stop_why());
+  log_info("ending  by %s: requests in work are answered, for at most --drain-seconds", stop_why());
 }
 
 static int opened(void *self)

@@ -67,8 +67,8 @@ int serve_ledger_write(struct serve_ledger *l, const struct run *run, const char
   log_info("wrote   %s: %lld steps, %lld requests%s", l->place.shown, (long long)all->steps.count,
            (long long)all->requests.count, l->rows[0] ? ", and their rows" : "");
   if (record->left_out)
-    log_warn("the ledger ends with step %lld, and %lld more steps are not in it: a larger "
-             "--ledger-mib has room for them",
+    log_warn("the ledger ends with step %lld, and %lld more steps are not in it: give a larger "
+             "--ledger-mib to record them",
              (long long)all->steps.count, (long long)record->left_out);
   return OK;
 }
@@ -92,9 +92,10 @@ static int rows_open(struct replayed *r, const char *ledger, idx p)
 {
   char path[4096];
   TRY(rows_path(ledger, path));
-  CHECK(input_is_there(path), ERR_INPUT, "'%s' is not there: `serve --record` keeps rows", path);
+  CHECK(input_is_there(path), ERR_INPUT, "'%s' is missing: record the rows with `serve --record`",
+        path);
   TRY(rows_input_open(&r->rows, NULL, path));
-  CHECK(r->rows.source.p == p, ERR_INPUT, "'%s' has %d columns, the dictionary %d", path,
+  CHECK(r->rows.source.p == p, ERR_INPUT, "'%s' has %d columns, the dictionary has %d", path,
         r->rows.source.p, p);
   return OK;
 }
@@ -117,8 +118,8 @@ static int answer(const struct replay_result *result, const struct ledger *ledge
   log_info("replayed %lld steps: %lld replies, %lld of them other than they were",
            (long long)result->steps, (long long)result->requests, (long long)result->differ);
   CHECK(!result->differ, ERR_ANSWER,
-        "%lld of %lld replies are not what they were, the first of them request %lld, of %lld "
-        "rows, last in step %lld",
+        "%lld of %lld replies differ from the recorded ones, the first of them request %lld, of "
+        "%lld rows, last in step %lld",
         (long long)result->differ, (long long)result->requests, (long long)result->first,
         (long long)first[REQUEST_ROWS], (long long)first[REQUEST_GONE] - 1);
   return OK;

@@ -46,8 +46,9 @@ int served_rows_open(struct rows_input *rows, const struct served_task *task, co
 {
   const struct atom_source *atoms = task->encode->atoms;
   TRY(rows_input_open(rows, NULL, name));
-  CHECK(rows->source.p == atoms->p, ERR_INPUT, "'%s' has %d columns, '%s' %d: give rows of these",
-        rows->source.name, rows->source.p, atoms->name, atoms->p);
+  CHECK(rows->source.p == atoms->p, ERR_INPUT,
+        "'%s' has %d columns, '%s' has %d: give rows with as many columns", rows->source.name,
+        rows->source.p, atoms->name, atoms->p);
   return OK;
 }
 
@@ -209,7 +210,7 @@ static int before_find(struct served *s, const struct output_path *place, int *i
   if (is_there && !t->resume) TRY(output_check_free(place->file, 0));
   TRY(encode_files_resume(&s->files, &s->run, place, is_left, t->facts.dictionary));
   CHECK(!is_left || s->files.job.done || s->files.job.is_complete, ERR_CREATE,
-        "'%s' is of another dictionary than this server has: with --force it is replaced",
+        "'%s' is of another dictionary than this server has: give --force to replace it",
         place->shown);
   *is_whole = s->files.job.is_complete = is_there && !is_left;
   return OK;

@@ -88,7 +88,9 @@ static int start_take(struct finder *f)
         (unsigned long long)s->held_out_hash, (unsigned long long)f->judge.hash);
   CHECK(s->update >= 0 && s->update <= f->result->all && s->k >= 1 && s->k <= f->plan.grown &&
             s->count >= 0 && s->count <= s->update,
-        ERR_INPUT, "the earlier run did %lld updates of %lld, has %d atoms of %d, and %lld lines",
+        ERR_INPUT,
+        "the state of the earlier run is damaged: it has %lld updates of %lld, %d atoms of %d, and "
+        "%lld lines",
         (long long)s->update, (long long)f->result->all, s->k, f->plan.grown, (long long)s->count);
   memcpy(f->atoms, s->atoms, (size_t)(s->k * p) * sizeof *f->atoms);
   memcpy(f->means, s->means, (size_t)s->k * sizeof *f->means);

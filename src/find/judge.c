@@ -29,7 +29,8 @@ int validation_alloc(struct finder *f)
   struct arena *a = &f->arena;
   if (j->rows.n == 0) part_source(&f->sample, &f->fitted, 0, imin(f->fitted.n, SAMPLE), &j->rows);
   gidx n = refit_rows_partition(j->rows.n, f->c->size, f->c->rank, &j->first);
-  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank to judge by are too many", (long long)n);
+  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld held-out rows per rank are too many: add ranks",
+        (long long)n);
   j->n = (idx)n;
   TRY(arena_alloc(a, &j->x, imax(n, 1) * f->p, sizeof *j->x));
   TRY(arena_alloc(a, &j->quality, n, sizeof *j->quality));
@@ -59,8 +60,8 @@ int validation_read(struct finder *f)
   int varies = c->rank || j->tss > 0;
   TRY(comm_agree(c, varies ? OK
                            : status_fail(ERR_INPUT, __FILE__, __LINE__,
-                                         "the held-out rows of '%s' do not vary: their explained "
-                                         "variance is not defined",
+                                         "the held-out rows of '%s' do not vary, so their "
+                                         "explained variance is not defined: give other rows",
                                          j->rows.name)));
   return comm_agree(c, j->n ? device_put(&f->device, &j->all, 0, bytes) : OK);
 }

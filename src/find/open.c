@@ -78,10 +78,11 @@ static int rows_split(const struct find_task *t, struct row_split *split, struct
         "'%s' has %lld rows to fit, fewer than %d atoms: lower --atoms, or give more rows",
         t->rows->name, (long long)fitted->n, plan->k);
   CHECK(plan->l0 <= plan->k, ERR_USAGE,
-        "'--l0' is %.6g active atoms a row, and there are %d atoms: lower it", plan->l0, plan->k);
+        "'--l0' is %.6g active atoms a row, but there are only %d atoms: lower it", plan->l0,
+        plan->k);
   CHECK(plan->l0 <= L0_MOST, ERR_USAGE,
-        "'--l0' is %.6g active atoms a row, %d at most: while atoms are found rows have more, and "
-        "%d at most; lower it",
+        "'--l0' is %.6g active atoms a row: give at most %d, because rows have more atoms, up to "
+        "%d, while features are found",
         plan->l0, L0_MOST, ACTIVE_MOST);
   CHECK(plan->l0 * (real)fitted->n >= 1, ERR_USAGE,
         "'--l0' is %.6g active atoms a row, so that %lld rows would have none: raise it", plan->l0,

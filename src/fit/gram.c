@@ -64,7 +64,7 @@ int gram_choose(struct comm *c, gidx bytes, const char *how, int on_cpu, int *sh
   if ((status != ERR_MEMORY && status != ERR_COMM) || !strcmp(how, "yes")) return status;
   if (bytes >= TOLD_BYTES)
     log_warn("each rank has the atoms and codes of all rows itself, because the ranks of a node "
-             "cannot share them: %s",
+             "cannot share memory: %s",
              status_message());
   status_clear();
   comm_recover(c);

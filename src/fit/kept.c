@@ -113,7 +113,8 @@ static int memory_check(const struct kept *w)
   gidx bytes, present = memory_per_process(w->c->local_size);
   TRY(kept_memory(w->task, w->c, &bytes));
   CHECK(bytes <= present, ERR_MEMORY,
-        "%lld bytes are needed, %lld are present for each rank: more machines hold fewer rows each",
+        "%lld bytes are needed, %lld are present for each rank: take more machines, so that each "
+        "holds fewer rows",
         (long long)bytes, (long long)present);
   return OK;
 }
@@ -123,7 +124,7 @@ static int longest_check(const struct kept_rows *r)
   for (idx i = 0; i < r->n; i++) {
     gidx length = r->start[i + 1] - r->start[i];
     CHECK(length <= RAGGED_MOST, ERR_INPUT,
-          "row %lld has %lld atoms, and codes are solved on %d at most", (long long)(r->first + i),
+          "row %lld has %lld atoms, but codes are solved on at most %d", (long long)(r->first + i),
           (long long)length, RAGGED_MOST);
   }
   return OK;
@@ -144,7 +145,7 @@ static int piece_encode(struct kept *w, struct kept_rows *r, idx at, idx n, idx 
         (long long)(r->first + at + job.bad.row), job.bad.atom);
   int fits = entries_append(&r->of, &found);
   entries_free(&found);
-  CHECK(fits, ERR_MEMORY, "cannot allocate %lld codes more: add ranks", (long long)job.found->n);
+  CHECK(fits, ERR_MEMORY, "cannot allocate %lld more codes: add ranks", (long long)job.found->n);
   for (idx i = 0; i < n; i++) r->start[at + i + 1] = r->start[at + i] + lengths[i];
   return OK;
 }

@@ -47,13 +47,11 @@ int fit_parts_settle(struct fit_parts *p, struct fit_task *task, struct comm *c,
 void fit_parts_log(const struct fit_parts *p)
 {
   if (p->rows == 0 || !strcmp(p->from, "option")) return;
-  log_info("parts   --minibatch %lld, by the %s", (long long)p->rows,
+  log_info("parts   --minibatch %lld, chosen by the %s", (long long)p->rows,
            *p->why ? "numbers of atoms" : p->from);
   if (*p->why)
-    log_warn_named(
-        "minibatch",
-        "all rows do not fit, so the fit takes parts of %lld, by --atoms and --top-s: %s; "
-        "--minibatch %lld gives the same bytes where all rows fit; with --minibatch none the fit "
-        "fails if they do not",
-        (long long)p->rows, p->why, (long long)p->rows);
+    log_warn_named("minibatch",
+                   "all rows do not fit into memory, so the fit takes parts of %lld, by --atoms "
+                   "and --top-s: %s; where all rows fit, --minibatch %lld gives the same bytes",
+                   (long long)p->rows, p->why, (long long)p->rows);
 }

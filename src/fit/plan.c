@@ -77,8 +77,8 @@ static int gpu_check(const struct fit *f)
   gidx present;
   TRY(gpu_memory(f, &present));
   CHECK(f->gpu <= present, ERR_MEMORY,
-        "%lld bytes of a GPU are needed, %lld are there for each rank: more GPUs hold fewer rows "
-        "each, --device cpu needs none",
+        "%lld bytes of a GPU are needed, %lld are there for each rank: take more GPUs, so that "
+        "each holds fewer rows, or give --device cpu",
         (long long)f->gpu, (long long)present);
   return OK;
 }

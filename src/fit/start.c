@@ -246,6 +246,7 @@ int fit_state_start(struct fit *f)
   int status = state_open(f);
   if (status != ERR_MEMORY || !device_is_gpu(&f->coder.device)) return status;
   status_take(why, sizeof why);
-  FAIL(ERR_MEMORY, "%s; '--update joint' and a %s '--minibatch' holds fewer rows at a time", why,
+  FAIL(ERR_MEMORY,
+       "%s; give '--update joint' and a %s '--minibatch', which holds fewer rows at a time", why,
        f->parts > 1 ? "smaller" : "small");
 }

@@ -257,11 +257,10 @@ static int is_settled(const struct fit *f, gidx sweep)
 int fit_start_check(const struct fit *f)
 {
   for (gidx sweep = 0; sweep < f->first; sweep++)
-    CHECK(
-        !is_settled(f, sweep), ERR_INPUT,
-        "with '--tolerance %g' the fit ends after sweep %lld, and the earlier run has %lld: resume "
-        "with its tolerance, or a smaller one",
-        f->task->tolerance, (long long)sweep, (long long)f->first);
+    CHECK(!is_settled(f, sweep), ERR_INPUT,
+          "with '--tolerance %g' the fit ends after sweep %lld, and the earlier run has done %lld: "
+          "resume with its tolerance, or a smaller one",
+          f->task->tolerance, (long long)sweep, (long long)f->first);
   return OK;
 }
 

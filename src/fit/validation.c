@@ -28,7 +28,8 @@ int fit_validation_bytes(const struct sparse_coder_shape *shape, gidx n, int ran
 static int arrays_make(struct fit_validation *j)
 {
   gidx n = refit_rows_partition(j->rows->n, j->c->size, j->c->rank, &j->first);
-  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank to judge by are too many", (long long)n);
+  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld held-out rows per rank are too many: add ranks",
+        (long long)n);
   j->n = (idx)n;
   return validation_arrays(j, &j->coder->shape);
 }
@@ -36,10 +37,10 @@ static int arrays_make(struct fit_validation *j)
 /* Fail if the rows of all ranks are equal. */
 static int variance_check(const struct fit_validation *j)
 {
-  CHECK(
-      j->c->rank || j->tss > 0, ERR_INPUT,
-      "the held-out rows of '%s' do not vary: their explained variance is not defined: give others",
-      j->rows->name);
+  CHECK(j->c->rank || j->tss > 0, ERR_INPUT,
+        "the held-out rows of '%s' do not vary, so their explained variance is not defined: give "
+        "other rows",
+        j->rows->name);
   return OK;
 }
 

@@ -87,7 +87,9 @@ static int need_find(const struct arrow_job *job, struct arrow_need *need)
   for (gidx i = 0; i < job->count; i++) {
     const struct arrow_system *s = &job->items[i].system;
     CHECK(s->d >= 1 && s->d <= ARROW_MAX_D && s->k >= 0 && s->k <= ARROW_MAX_BORDER && s->n >= 0,
-          ERR_INPUT, "a system has %lld rows of %d, a border of %d: at most %d and %d are possible",
+          ERR_INPUT,
+          "a system has %lld rows, row blocks of size %d and a border of %d: sizes are at most %d "
+          "and %d",
           (long long)s->n, s->d, s->k, ARROW_MAX_D, ARROW_MAX_BORDER);
     gidx panel = arrow_panel(s->d, s->k, ARROW_CHUNK), tail = arrow_tail(s->d, s->k);
     if (panel > need->panel) need->panel = panel;

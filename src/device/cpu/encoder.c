@@ -114,7 +114,7 @@ static int shares_join(struct encoder_plan *plan)
     job->bad = s->bad;
     if (s->bad.row >= 0) return OK;
     CHECK(!s->no_memory && entries_append(job->found, &s->found), ERR_MEMORY,
-          "cannot allocate the codes of %d rows: a smaller --block has fewer", job->n);
+          "cannot allocate the codes of %d rows: give a smaller --block", job->n);
   }
   return OK;
 }

@@ -108,7 +108,8 @@ int cpu_joint_open(struct joint_work *w)
   gidx row = cpu_joint_row_bytes(w->joint, w->longest);
   if (!cpu->dense) TRY(device_check_fma());
   CHECK(w->capacity >= row, ERR_USAGE,
-        "--workspace leaves %lld bytes for rows, one row of %d atoms and %d directions needs %lld",
+        "--workspace leaves %lld bytes for rows, but one row of %d atoms and %d directions needs "
+        "%lld: give a larger --workspace",
         (long long)w->capacity, w->longest, max_q(w->joint), (long long)row);
   s = w->state = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);

@@ -77,7 +77,8 @@ int cpu_normal_add(struct device *dev, const struct normal_job *job)
   if (!cpu->normal) TRY(device_check_fma());
   while (most > 1 && entries_bytes(most, job->s, job->k) > job->work->bytes) most = (most + 1) / 2;
   CHECK(entries_bytes(most, job->s, job->k) <= job->work->bytes, ERR_INTERNAL,
-        "%lld bytes to index entries of %d atoms in", (long long)job->work->bytes, job->k);
+        "%lld bytes are too few to index the entries of %d atoms", (long long)job->work->bytes,
+        job->k);
   for (idx i = 0; i < job->n; i += most) {
     gidx at = job->row + i;
     struct normal_rows rows = {.n = (idx)imin(most, job->n - i),

@@ -179,8 +179,8 @@ int screen_route(struct device *dev, struct route_job *job)
   arena_free(&arena);
   gidx certified = dev->filter.rows[SCREEN_CERTIFIED] - before, left = job->n - certified;
   if (s->screen.is_automatic && left * MAX_LEFT > job->n) {
-    log_debug("the filter certifies %lld of %d rows: it is not used any more", (long long)certified,
-              job->n);
+    log_debug("the filter certifies only %lld of %d rows, so it is not used any more",
+              (long long)certified, job->n);
     s->screen.is_on = 0;
   }
   return status;

@@ -49,7 +49,7 @@ static int entry_of(const char *key, struct header *head, char *path, size_t cap
   memcpy(head->magic, magic, sizeof magic);
   if (!sha256(key, strlen(key), head->key) && entry_path(head->key, path, capacity)) return 1;
   status_clear();
-  log_debug("no folder to keep compiled kernels in");
+  log_debug("there is no folder in which compiled kernels can be kept");
   return 0;
 }
 
@@ -77,7 +77,7 @@ int cache_find(const char *key, struct kernel_image *image)
   int whole = entry_read(file, &wanted, image);
   fclose(file);
   if (whole) return 1;
-  log_debug("'%s' is damaged, it is made again", path);
+  log_debug("'%s' is damaged: the kernel is compiled again", path);
   status_clear();
   free(image->bytes);
   *image = (struct kernel_image){0};

@@ -282,7 +282,7 @@ int cuda_product(struct dense *d, const struct dense_product *p)
                            .least = p->part == PART_LOWER ? 0 : INT_MIN,
                            .most = p->part == PART_UPPER ? -1 : INT_MAX};
   CHECK((p->a.row == 1 || p->a.depth == 1) && (p->b.row == 1 || p->b.depth == 1), ERR_INTERNAL,
-        "operands whose entries are nowhere next to each other");
+        "an operand has contiguous entries neither in rows nor in columns");
   TRY(product_launch(d->device, &a, NULL));
   return cuda_finish(d->device->state);
 }

@@ -273,6 +273,6 @@ int cuda_encoder(struct device *dev, struct encoder_job *job)
   entries_free(&t.found);
   arena_free(&arena);
   if (!status && t.no_memory)
-    FAIL(ERR_MEMORY, "cannot allocate the codes of %d rows: a smaller --block has fewer", job->n);
+    FAIL(ERR_MEMORY, "cannot allocate the codes of %d rows: give a smaller --block", job->n);
   return status;
 }

@@ -56,8 +56,8 @@ static int texts_collect(struct texts *t, const char *folder)
     t->text[t->count] = k->text;
     if (folder) TRY(text_read(t, folder, k->name));
     CHECK(!is_agreed(k->name) || !strcmp(t->text[t->count], k->text), ERR_INPUT,
-          "'%s/%s' is not what this program was built with, and its launchers count on that: take "
-          "kernels of the same build, or build the program with these",
+          "'%s/%s' is not what this program was built with, so its launchers do not fit: take "
+          "kernels of the same build, or build the program with these kernels",
           folder, k->name);
     t->name[t->count++] = k->name;
   }

@@ -40,8 +40,9 @@ static int piece_put(struct joint_work *w, struct buffer *b, const void *items, 
   gidx bytes = count * (gidx)size;
   struct buffer view = {
       .host = (void *)items, .device = (char *)b->device + s->used, .bytes = bytes};
-  CHECK(s->used + bytes <= b->bytes, ERR_INTERNAL, "%lld bytes of rows in %lld",
-        (long long)(s->used + bytes), (long long)b->bytes);
+  CHECK(s->used + bytes <= b->bytes, ERR_INTERNAL,
+        "there are %lld bytes of rows, but room for %lld", (long long)(s->used + bytes),
+        (long long)b->bytes);
   *(void **)to = view.device;
   s->used = round_up(s->used + bytes, PLAN_JOINT_ALIGNED);
   return device_put(w->device, &view, 0, bytes);

@@ -77,11 +77,12 @@ static void plan_say(const struct cuda_state *s)
   if (s->screen.is_on && !plan->screen)
     log_rank("memory of GPU %d is short: no certified filter", s->number);
   if (plan->window < s->sizes.max_atoms)
-    log_rank("memory of GPU %d is short: %d atoms at a time", s->number, plan->window);
+    log_rank("memory of GPU %d is short: it takes %d atoms at a time", s->number, plan->window);
   if (plan->rows_cut && s->sizes.route_rows)
-    log_rank("memory of GPU %d is short: %d rows at a time", s->number, plan->rows);
+    log_rank("memory of GPU %d is short: it takes %d rows at a time", s->number, plan->rows);
   if (plan->codes_cut)
-    log_rank("memory of GPU %d is short: codes of %d rows at a time", s->number, plan->codes_rows);
+    log_rank("memory of GPU %d is short: it solves codes of %d rows at a time", s->number,
+             plan->codes_rows);
 }
 
 static int plan_within(struct device *dev, gidx bytes)

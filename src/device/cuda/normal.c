@@ -77,7 +77,7 @@ int cuda_normal_add(struct device *dev, const struct normal_job *job)
   gidx bytes = job->work->bytes;
   while (most > 1 && normal_work_bytes(most, job->s, job->k) > bytes) most = (most + 1) / 2;
   CHECK(normal_work_bytes(most, job->s, job->k) <= bytes, ERR_INTERNAL,
-        "%lld bytes to index entries of %d atoms in", (long long)bytes, job->k);
+        "%lld bytes are too few to index the entries of %d atoms", (long long)bytes, job->k);
   for (idx i = 0; i < job->n; i += (idx)imin(most, job->n - i)) {
     gidx row = job->row + i;
     struct normal_args a = {.slots = (const int *)job->slots->device + row * job->s,

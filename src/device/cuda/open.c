@@ -87,7 +87,7 @@ static int gpu_describe(struct cuda_state *s, struct device_gpu *gpu)
   s->shared_all = (int)facts.sharedMemPerMultiprocessor;
   s->sizes.bulk = facts.major >= 9 && s->shared >= MAX_ROUTE_SHARED;
   CHECK(s->architecture >= MIN_ARCHITECTURE, ERR_DEVICE,
-        "GPU %d, %s, has compute capability %d.%d, at least 8.0 is needed: use --device cpu",
+        "GPU %d, %s, has compute capability %d.%d, but at least 8.0 is needed: use --device cpu",
         s->number, s->name, facts.major, facts.minor);
   return OK;
 }

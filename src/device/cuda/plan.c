@@ -316,8 +316,8 @@ int plan_make(const struct plan_sizes *z, gidx free, struct cuda_plan *plan)
       plan->window = (idx)round_up(half, plan->tile);
     else
       FAIL(ERR_MEMORY,
-           "%.1f MB are free for what needs %.1f MB: the smallest tile, %d atoms of %d x %d, and "
-           "rows to route with it",
+           "%.1f MB are free, but the smallest tile, with rows to route over it, needs %.1f MB: it "
+           "has %d atoms of %d x %d",
            1e-6 * (double)imax(free, 0), 1e-6 * (double)plan->total, plan->tile, z->d, z->p);
     rows_wanted(z, plan);
   }

@@ -200,8 +200,8 @@ int cuda_launch_screen(struct route_launch *t)
   TRY(left_route(t, &a, totals.left));
   TRY(counts_add(t, &totals));
   if (s->screen.is_automatic && t->n >= LAUNCH_LARGE && (gidx)totals.left * MAX_LEFT > t->n) {
-    log_debug("the filter certifies %d of %d rows: it is not used any more", t->n - totals.left,
-              t->n);
+    log_debug("the filter certifies only %d of %d rows, so it is not used any more",
+              t->n - totals.left, t->n);
     cuda_screen_stop(s);
   }
   return OK;

@@ -227,8 +227,8 @@ int cuda_screen_probe(struct device *dev, int *good)
   int status = trial_run(dev, &arena, &part);
   arena_free(&arena);
   TRY(status);
-  log_debug("the matrix unit of GPU %d uses %.2f of what the certified filter allows it", s->number,
-            part);
+  log_debug("the matrix unit of GPU %d has %.2f of the error that the certified filter allows it",
+            s->number, part);
   *good = part <= 1 && !(s->options.test && s->options.test->distrust);
   return OK;
 }

@@ -470,7 +470,8 @@ int cuda_steps_conflicts(struct device *dev, const struct steps_job *job,
   const struct cuda_state *s = dev->state;
   CHECK(job->k <= STEPS_LOOK_ATOMS && look->count <= STEPS_LOOK_MOST &&
             look->words <= conflicts_words(job),
-        ERR_INTERNAL, "%d atoms with sets of %lld words", look->count, (long long)look->words);
+        ERR_INTERNAL, "there are %d atoms, with sets of %lld words", look->count,
+        (long long)look->words);
   struct color_conflicts_args a = {.atoms = at->looking,
                                    .marks = at->marks,
                                    .slots = job->slots->device,

@@ -29,7 +29,7 @@ static int encode_find(struct cuda_state *s)
   TRY_CU(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &s->map_encode, MAPS_SINCE,
                                           cudaEnableDefault, &found));
   CHECK(found == cudaDriverEntryPointSuccess && s->map_encode, ERR_DEVICE,
-        "the driver has no tensor maps: a newer one is needed");
+        "the driver has no tensor maps: install a newer driver");
   return OK;
 }
 

@@ -210,8 +210,8 @@ int cuda_train_codes(struct device *dev, const struct train_codes_job *job)
   gidx live = 0, dead = 0;
   struct train_piece w;
   CHECK(cuda_train_codes_bytes(job) <= job->work_bytes, ERR_INTERNAL,
-        "%lld bytes for the scores of %d rows and %d atoms", (long long)job->work_bytes, job->n,
-        job->k);
+        "%lld bytes are too few for the scores of %d rows and %d atoms", (long long)job->work_bytes,
+        job->n, job->k);
   TRY(cuda_train_entries_check(job, most));
   cuda_train_lay(job, piece_of(job->n, job->k), most, job->work, &w);
   struct train_select_args a = cuda_train_select(job, &w);
