@@ -25,10 +25,10 @@ def need_zmq():
     try:
         import zmq  # noqa: F401, the client wants it
     except ImportError:
-        peer_missing_all("no pyzmq here")
+        peer_missing_all("pyzmq is not installed")
     done = sagitta("serve", "--dictionary", "none.h5")
     if done.returncode == 69 and "--with-zmq" in done.stderr:
-        skip_all("the program has no ZeroMQ")
+        skip_all("the program was built without ZeroMQ")
     return importlib.import_module("sagitta.live")
 
 

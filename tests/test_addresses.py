@@ -85,7 +85,7 @@ def check_shapes(folder):
                         "--top-s", 4))
 
 
-@claim("from the first chunk on a file has the same bytes on any ranks")
+@claim("from its first chunk on, a file has the same bytes on any number of ranks")
 def check_ranks(folder):
     words = ("--dictionary", f"{folder}/dictionary.h5", "--top-s", 5)
     one = f"{folder}/s5.h5"

@@ -98,7 +98,7 @@ def byte_change(path, at):
     os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
-@claim("a deck on standard input is every rank's deck")
+@claim("every rank gets a deck that is on standard input")
 def check_stdin(folder):
     need(sagitta("encode", "--rows", f"{folder}/d/rows.h5", "--dictionary",
                  f"{folder}/d/dictionary.h5", "--top-s", 4, "--output", f"{folder}/one.h5"))
@@ -109,7 +109,7 @@ def check_stdin(folder):
     code, text = mpirun((2, PROGRAM, "encode", "/dev/stdin", "--output", "no.h5"), folder=folder,
                         deck="top-z = 3\n")
     ok(code == 2 and "/dev/stdin:1" in text and text.count("sagitta encode:") == 1,
-       f"its faults are said once: exit {code} {text[-200:]}")
+       f"faults of the deck are told once: exit {code} {text[-200:]}")
 
 
 @claim("ranks with different options are refused")
@@ -152,7 +152,7 @@ def check_seen(folder):
     ok(code == 0, f"copies with their times are equal: exit {code} {text[-300:]}")
 
 
-@claim("every property that identifies a file is compared")
+@claim("ranks compare the times and the first and last bytes of their files")
 def check_marks(folder):
     words = [*COMMANDS["encode"][0], "--output", f"{folder}/marks"]
     path = f"{folder}/x1/rows.h5"
@@ -174,7 +174,7 @@ def check_marks(folder):
 def check_change(folder):
     """The input changes at the last read, whose number comes from a run without a fault."""
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     shell = 'cd x$OMPI_COMM_WORLD_RANK; [ $OMPI_COMM_WORLD_RANK = 0 ] || export LD_PRELOAD=$1 ' \
             'FAULT=append:$2 FAULT_COUNT=1 FAULT_OF=rows.h5; out=$3; shift 3; ' \
             'exec "$0" "$@" --output $out'

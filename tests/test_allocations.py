@@ -292,7 +292,7 @@ def check(case, seen, pool):
 
 def main():
     if os.environ.get("SANITIZED"):
-        skip_all("the sanitizers come first among what is preloaded")
+        skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
     cases = [*((name, words, True) for name, words in WRITERS.items()),
              *((name, words, False) for name, words in READERS.items())]
     only = os.environ.get("ONLY", "").split(",")

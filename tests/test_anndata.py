@@ -35,7 +35,7 @@ def lines_of(word):
     return found[0]
 
 
-@claim("sagitta.anndata.fit keeps codes, atoms and mean, of X, layers, obsm and files")
+@claim("sagitta.anndata.fit stores codes, atoms and mean, for rows in X, layers, obsm or a file")
 def check_fit(at):
     with h5py.File(ROWS) as f:
         x = f["rows"][:1500].astype("f4")
@@ -65,7 +65,7 @@ def check_fit(at):
     made.write_h5ad(f"{at}/y.h5ad")
     again = anndata.read_h5ad(f"{at}/y.h5ad")
     ok((again.obsm["X_sagitta"] != run.codes).nnz == 0 and
-       again.uns["sagitta"]["metrics"] == run.metrics, "written and read")
+       again.uns["sagitta"]["metrics"] == run.metrics, "an AnnData file is written and read again")
     raised(ValueError, ["'layr'", "'sparse'"], sagitta.anndata.fit, made, layer="layr", **how)
     raised(ValueError, ["one of them"], sagitta.anndata.fit, made, layer="s", obsm="y", **how)
     raised(TypeError, ["adata[mask]"], sagitta.anndata.fit, made, mask=x[:, 0] > 0, **how)
@@ -91,21 +91,21 @@ def main():
             parts = tuple(group[name][:] for name in ("data", "indices", "indptr"))
             want = scipy.sparse.csr_matrix(parts, shape=group.attrs["shape"])
             density = f["metrics/density"][:]
-        with claim("the lines of output/README.md give the codes, without a warning"):
+        with claim("the lines of Python in output/README.md read the codes without a warning"):
             names = {}
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 exec(lines, names)
             ok((names["codes"] != want).nnz == 0 and names["codes"].nnz == 4 * 8192, "codes")
             back = anndata.read_h5ad("output/codes.h5ad")
-            ok((back.X != want).nnz == 0, "codes, from AnnData's own file")
+            ok((back.X != want).nnz == 0, "AnnData's own file keeps the codes")
             ok(np.array_equal(back.var["density"], density), "densities")
-        with claim("a result is no AnnData file, as output/README.md says"):
+        with claim("anndata refuses to read a result, as output/README.md says"):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     anndata.read_h5ad("output/codes/supports.h5")
-                ok(False, "read_h5ad opens it: say so")
+                ok(False, "read_h5ad opens a result: correct output/README.md")
             except Exception as error:  # AnnData may raise any error
                 ok(True, f"{error}")
         os.chdir("/")

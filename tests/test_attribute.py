@@ -180,7 +180,8 @@ def check_values(p):
     sums = np.array([found.data[a:b].astype("f8").sum()
                      for a, b in zip(found.indptr, found.indptr[1:]) if b - a < 1024])
     whole = found.sum[np.diff(found.indptr) < 1024]
-    ok(len(whole) > 500 and np.abs(sums - whole).max() < 1e-6, "short lists have everything")
+    ok(len(whole) > 500 and np.abs(sums - whole).max() < 1e-6,
+       "lists that are shorter than --top have all positions")
 
 
 @claim("sums are the routed scores plus the mean's share; in later rounds they explain the row "
@@ -272,7 +273,7 @@ def check_partition(p):
             same(one, paged, f"blocks of {size}")
 
 
-@claim("a GPU gives the same bytes; without a GPU the message says so")
+@claim("a GPU gives the same bytes; without a GPU the message says that there is none")
 def check_gpu(p):
     path = capture(p.at("c.h5"))
     codes = p.encode(path, "codes")
@@ -341,8 +342,8 @@ def csr_write(path, lengths, k=K, seed=2):
     return path
 
 
-@claim("rows with any number of atoms, a single row, rows that see no position, and no entry at "
-       "all")
+@claim("attribute takes rows of different numbers of atoms, a single row, rows that see no "
+       "position, and supports without any entry")
 def check_shapes(p):
     path = capture(p.at("c.h5"))
     lengths = RANDOM.integers(0, 6, len(Q))
@@ -363,11 +364,13 @@ def check_shapes(p):
     blind = Q_START[-2]  # the first query of the last sequence has no position
     first = int(starts(lengths)[blind])
     ok((np.diff(found.indptr)[first:first + lengths[blind]] == 0).all() and
-       (found.sum[first:first + lengths[blind]] == 0).all(), "a query that sees nothing")
+       (found.sum[first:first + lengths[blind]] == 0).all(),
+       "a query that sees no position is handled")
     none = csr_write(p.at("none.h5"), [0] * len(Q))
     for ranks in 0, 3:
         found = Result(p.attribute(path, none, "a.h5", ranks=ranks))
-        ok(len(found.sum) == len(found.data) == 0 and list(found.indptr) == [0], "no entry")
+        ok(len(found.sum) == len(found.data) == 0 and list(found.indptr) == [0],
+           "supports without an entry give empty lists")
         need(sagitta("verify", p.at("a.h5")), "verify")
     single = capture(p.at("s.h5"), Q[:1], KEYS[:1], V[:1], None, None)
     codes = p.encode(single, "single")
@@ -445,7 +448,8 @@ def check_inspect(p):
         need(done, f"inspect {atom} {words}")
         return json.loads(done.stdout), done.stderr
 
-    ok("sources" not in page(3)[0]["strongest"][0], "without attribution.h5 there are none")
+    ok("sources" not in page(3)[0]["strongest"][0],
+       "without attribution.h5 inspect shows no sources")
     found = Result(p.attribute(path, codes, "codes/attribution.h5", "--top", 7))
     for atom, words, count in ((3, (), 4), (11, ("--sources", 7, "--top", 30), 7), (39, (), 4)):
         sources_told(p, found, token, atom, count, page(atom, *words)[0])
@@ -492,13 +496,14 @@ def data_in(folder):
         return json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.S)[1])
 
 
-@claim("the page of a run shows the same")
+@claim("the page of scripts/report shows the sources that attribution.h5 has")
 def check_report(p):
     path, token = tokened(p.at("told.h5"))
     codes = p.encode(path, "codes", "--center")
     shutil.copy(p.at("dictionary.h5"), codes)
     need(report(codes), "without attribution")
-    ok(all(len(e) == 5 for rows in data_in(codes)["rows"] for e in rows), "no sources")
+    ok(all(len(e) == 5 for rows in data_in(codes)["rows"] for e in rows),
+       "without attribution.h5 the page has no sources")
     fails_report(report(codes, "--capture", path), "no '")
     found = Result(p.attribute(path, codes, "codes/attribution.h5", "--top", 7))
     need(sagitta("pack", "--capture", path, "--output", p.at("packed")), "pack")
@@ -520,7 +525,7 @@ def check_report(p):
     need(report(codes, "--vocabulary", p.at("words.txt")), "words")
     data = data_in(codes)
     ok(data["words"] and all(str(s[3]) in data["words"] for rows in data["rows"] for e in rows
-                             for s in e[5][2]), "each source has its word")
+                             for s in e[5][2]), "the page has the word of each source")
     p.encode(path, "codes", s=S + 1)
     fails_report(report(codes), "made of these supports")
     fails_report(report(codes, "--attribution", f"{codes}/supports.h5"), "sagitta attribute")
@@ -543,7 +548,7 @@ def words_of(data, entry):
     return " ".join(said)
 
 
-@claim("a fit's supports are explained too")
+@claim("attribute explains the supports of a fit too")
 def check_fit(p):
     path = capture(p.at("c.h5"))
     need(sagitta("fit", "--capture", path, "--atoms", 12, "--top-s", 3, "--sweeps", 1,

@@ -158,11 +158,12 @@ def check_output(f):
     ok((first.returncode, again.returncode, force.returncode) == (0, 73, 0),
        f"an existing result is kept: {first.returncode} {again.returncode} {force.returncode}, "
        f"{first.stderr[-800:]}")
-    ok("--force" in again.stderr, "and the message says how to replace it")
+    ok("--force" in again.stderr, "the message says how to replace the result")
     below = sagitta(*words, "--output", f.at("good.h5") + "/sub/dir", ranks=2)
     ok(below.returncode == 73, f"a folder below a file: exit {below.returncode}")
     many = sagitta(*later_wins(*words, "--top-s", 100), "--output", f.at("many"), ranks=2)
-    ok(many.returncode == 0 and "20 atoms" in many.stderr, "top-s above K is a warning")
+    ok(many.returncode == 0 and "20 atoms" in many.stderr,
+       "--top-s above the number of atoms gives a warning")
 
 
 def supports_file(path, shape, density=None):
@@ -258,11 +259,11 @@ def check_names(f):
         os.remove(path)
 
 
-@claim("too small stacks and impossible stack sizes are refused, and a library that ends the "
-       "program is reported")
+@claim("too small stacks and impossible stack sizes are refused, and if a library ends the "
+       "program, this is reported")
 def check_stacks(f):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers want more than what is limited here")
+        skip("sanitizers need more than the limits of this test allow")
         return
     words = ["encode", "--rows", f.at("good.h5"), "--dictionary", f.at("good.h5"), "--top-s", "3",
              "--threads", "2", "--force", "--output", f.at("out")]
@@ -290,7 +291,7 @@ def check_stacks(f):
 @claim("a stack limit that may be raised is raised for threads too, such as fit's writer")
 def check_threads_stack(f):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers want more than what is limited here")
+        skip("sanitizers need more than the limits of this test allow")
         return
     done = subprocess.run(
         ["bash", "-c", 'ulimit -Ss 64; exec "$0" "$@"', SAGITTA, "fit", "--rows", f.at("good.h5"),

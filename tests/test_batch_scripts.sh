@@ -33,21 +33,21 @@ again() # CODE RESTARTS TEMPLATE ARGUMENTS...
 }
 
 for template in job.sbatch encode_array.sbatch encode_gpu.sbatch; do
-  claim_begin "$template: which jobs are run again"
+  claim_begin "$template runs a job again after 75, 76 and 137, but not for ever"
   again 75 3 $template; claim_check $? 'a job that was stopped'
-  again 75 30 $template; claim_check $? 'however often'
+  again 75 30 $template; claim_check $? 'a job that was stopped for the 31st time'
   again 76 0 $template; claim_check $? 'a job that lost a rank'
   again 137 0 $template; claim_check $? 'a job of which a rank was killed'
-  again 76 9 $template; claim_check $? 'nine times'
+  again 76 9 $template; claim_check $? 'a job that lost a rank for the tenth time'
   claim_check "$([ "$ended" -eq 76 ]; echo $?)" "the exit code stays: $ended"
   for code in 0 1 2 65 71 74; do
-    ! again $code 0 $template; claim_check $? "not after $code"
+    ! again $code 0 $template; claim_check $? "no job that ended with $code"
   done
-  ! again 76 10 $template; claim_check $? 'not for ever'
-  ! again 137 10 $template; claim_check $? 'nor one of which a rank is killed each time'
+  ! again 76 10 $template; claim_check $? 'no job that lost a rank for the eleventh time'
+  ! again 137 10 $template; claim_check $? 'no job of which a rank was killed for the eleventh time'
 done
 
-claim_begin 'a task of an array beyond the rows ends well'
+claim_begin 'a task of an array whose range is beyond the rows ends well'
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 cd "$work" || exit 99
 "$sagitta" synth --n-rows 5000 --columns 8 --atoms 16 --output made --quiet
@@ -57,18 +57,18 @@ for TASK in 0 1 2; do
   claim_check "$ended" "task $TASK ends with $ended: $(tail -n 2 "$work/log")"
 done
 grep -q 'has 5000 rows, and .--row-range. is 8192:12288: this task is to spare' "$work/log"
-claim_check $? "the last one says so: $(tail -n 2 "$work/log")"
+claim_check $? "the last task says that it is to spare: $(tail -n 2 "$work/log")"
 [ "$(find parts -name 'part-*.h5' | wc -l)" -eq 2 ]
 claim_check $? "two parts: $(ls parts)"
 "$sagitta" merge 'parts/part-*.h5' --output whole --quiet
-claim_check $? 'which are the whole'
+claim_check $? 'the parts are merged to the whole'
 for range in 8192: 8000:12288 12288:8192; do
   "$sagitta" encode encode.in --row-range $range --output other > "$work/log" 2>&1
   claim_check "$([ $? -eq 2 ]; echo $?)" "$range is refused: $(tail -n 1 "$work/log")"
 done
 claim_end
 
-claim_begin 'with --join tasks write one file; merge.sbatch publishes it; run again it does nothing'
+claim_begin 'tasks with --join write one file; merge.sbatch publishes it; the second does nothing'
 "$sagitta" synth --n-rows 9000 --columns 8 --atoms 16 --output many --quiet
 printf 'rows = many/rows.h5\ndictionary = many/dictionary.h5\ntop-s = 2\n' > join.in
 merge() # WORDS...
@@ -76,7 +76,7 @@ merge() # WORDS...
   env SAGITTA="$sagitta" bash "$source/scripts/slurm/merge.sbatch" "$@" > "$work/log" 2>&1
 }
 ! merge joined/ && ! [ -e joined ]
-claim_check $? "no folder: $(tail -n 2 "$work/log")"
+claim_check $? "merge is refused without a folder: $(tail -n 2 "$work/log")"
 for TASK in 0 1 2; do
   if [ $TASK -eq 2 ]; then
     ! merge joined/ && grep -q 'row-range 8192:9000' "$work/log"
@@ -87,10 +87,10 @@ for TASK in 0 1 2; do
 done
 for time in first second; do
   merge joined/
-  claim_check $? "$time: $(tail -n 2 "$work/log")"
+  claim_check $? "the $time merge ends well: $(tail -n 2 "$work/log")"
 done
 grep -q 'nothing is left to merge' "$work/log"
-claim_check $? "the second says so: $(tail -n 2 "$work/log")"
+claim_check $? "the second merge says that nothing is left: $(tail -n 2 "$work/log")"
 "$sagitta" encode join.in --output once --quiet && "$sagitta" diff once joined
 claim_check $? 'the result is that of one job'
 merge parts/ again/ && "$sagitta" diff whole again

@@ -63,7 +63,8 @@ def check_edited():
                                ("doc/bench.tsv", "28.39", "18.39")):
             for name in PAGES:
                 shutil.copyfile(os.path.join(SOURCE, name), os.path.join(root, name))
-            ok(bench_page(root, "--check").returncode == 0, "a copy is as it is made")
+            ok(bench_page(root, "--check").returncode == 0,
+               "a copy of the page is as bench_page makes it")
             path = os.path.join(root, page)
             with open(path, encoding="utf-8") as f:
                 text = f.read()
@@ -73,7 +74,7 @@ def check_edited():
             ok(old in text and done.returncode == 1 and re.search(r"\.md:\d+: ", done.stderr),
                f"{page}: {done}")
             bench_page(root)
-            ok(bench_page(root, "--check").returncode == 0, "made again it is right")
+            ok(bench_page(root, "--check").returncode == 0, "a page that is made again is right")
 
 
 @claim("a lane is measured again by its command, and the later of two lines counts")

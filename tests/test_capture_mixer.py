@@ -33,7 +33,7 @@ def harvested(at, capture, what):
     ok(far and float(far[1]) <= TOLERANCE, f"{what}: {done.stdout}{done.stderr}")
 
 
-@claim("--check compares rows with what a capture says that they are")
+@claim("--check compares harvested rows with those that the capture holds")
 def check_check(at):
     objects, facts = make(np.random.default_rng(4), (30,))
     objects["context"] = reference((objects, facts))[0].astype(np.float32)
@@ -41,7 +41,8 @@ def check_check(at):
     objects["context"][3, 2] += 0.1
     done = example("--check", f"{at}/rows.h5", "--output", write(f"{at}/c.h5", (objects, facts)))
     far = re.search(r"at most (\S+) of", done.stdout)
-    ok(far and float(far[1]) > 1000 * TOLERANCE, f"one is off: {done.stdout}{done.stderr}")
+    ok(far and float(far[1]) > 1000 * TOLERANCE,
+       f"a wrong number is found: {done.stdout}{done.stderr}")
 
 
 @claim("harvest gives the rows of a layer of a tiny random model, and fit takes them")

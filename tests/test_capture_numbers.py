@@ -29,7 +29,7 @@ def harvest(at, rows, arrays=None, **facts):
                    "--output", f"{at}/{rows}.h5", "--force")
 
 
-@claim("an exact number of any type is taken")
+@claim("numbers of a capture may have any type that holds them exactly")
 def check_taken(at):
     plain = {"causal": 1, "window": 4, "scale": 2.0, "softcap": 30.0}
     need(harvest(at, "plain", **plain), "plain")
@@ -84,7 +84,8 @@ def check_range(at):
         need(harvest(at, "good", scale=scale, softcap=softcap), f"{scale} {softcap}")
 
 
-@claim("bits of bfloat16 without their attribute")
+@claim("bits of bfloat16 without the attribute dtype are refused, and the message names the "
+       "attribute")
 def check_bits(at):
     bits = (ARRAYS["k"].view(np.uint32) >> 16).astype(np.uint16)
     for values in bits, bits.astype(np.int64):

@@ -120,7 +120,7 @@ def check_moments(place):
     ok(calls > 3 and not wrong, f"rows are cut at each of {calls} reads: {wrong}")
 
 
-@claim("a change of any input of any command ends the job")
+@claim("each command ends if one of its inputs changes")
 def check_commands(place):
     for command, (inputs, _) in COMMANDS.items():
         words = place.words(command)
@@ -136,7 +136,7 @@ def check_commands(place):
             place.renew(name)
 
 
-@claim("a refit with no sweeps left to do")
+@claim("a change of the rows ends a refit that has no sweeps left")
 def check_complete(place):
     name, words = "rows.h5", place.words("refit")
     place.renew(name)
@@ -152,7 +152,7 @@ def check_complete(place):
     place.renew(name)
 
 
-@claim("verify, inspect and diff of a file that changes")
+@claim("verify, inspect and diff end if their file changes, and do not call it damaged")
 def check_files(place):
     """At some moments the data that are read show the change.  It must not be reported as
     damage."""
@@ -174,7 +174,7 @@ def check_files(place):
     place.renew(name)
 
 
-@claim("a deck that changes while it is read")
+@claim("a deck that changes while it is read ends the job")
 def check_deck(place):
     deck = place.at("a.in")
     with open(deck, "w") as file:
@@ -184,7 +184,7 @@ def check_deck(place):
 
 
 if os.environ.get("SANITIZED"):
-    skip_all("the sanitizers come first among what is preloaded")
+    skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
 with tempfile.TemporaryDirectory() as main:
     made = Place(main)
     need(sagitta("synth", "--n-rows", N, "--atoms", 32, "--columns", P, "--top-s", 4, "--noise",

@@ -102,7 +102,7 @@ for name in 'revision  [0-9a-z]+' 'compiler  (gcc|clang) [0-9]+' 'MPI       [A-Z
   grep -Eq "^$name" out && known=$((known + 1))
 done
 [ $known -eq 6 ] && [ "$(wc -l < out)" -eq 7 ]
-check $? 'and what it is made of' out
+check $? 'sagitta --version names its compiler and libraries' out
 "$sagitta" --help > help.all
 "$sagitta" --list-options > commands
 [ -s commands ] && [ -s help.all ]
@@ -126,7 +126,7 @@ while read -r command; do
   ! grep -nE '^(( {7,28}| {30,})[^ ]| +$)' help > shifted
   check $? "sagitta $command --help has its two columns" shifted
   grep -q "^  $command " help.all
-  check $? "sagitta --help knows $command"
+  check $? "sagitta --help lists $command"
   page=${builddir:-.}/doc/man/sagitta-$command.1
   if [ -d "$(dirname "$page")" ]; then
     [ -s "$page" ]
@@ -174,7 +174,7 @@ grep -q '^atom 17 of run/' page && grep -q '\[.*\]' page
 check $? 'the page of an atom has tokens' page
 cd ..
 
-claim_begin 'words are completed'
+claim_begin 'bash completes commands, options, values and names of files'
 touch a.h5 a.txt
 completes 'encode' sagitta en
 completes '--top-s' sagitta encode --top
@@ -190,7 +190,7 @@ completes 'a.h5 a.txt' sagitta serve --listen a
 completes '' sagitta encode --rho a
 rm a.h5 a.txt
 
-claim_begin 'options win over the deck, used.in repeats a run'
+claim_begin 'options override the deck, and used.in repeats a run'
 rows=$source/input/minilm-l3-kjv-8k.h5
 "$sagitta" seed --rows "$rows" --atoms 64 --center --output dictionary 2> err
 check $? 'seed makes a dictionary' err
@@ -206,7 +206,7 @@ END
 "$sagitta" encode job.in 2> err
 check $? 'a deck runs' err
 "$sagitta" encode job.in --top-s 4 --output four 2> err
-check $? 'options win over the deck' err
+check $? 'an option beside a deck is accepted' err
 grep -qx 'top-s = 8' eight/used.in && grep -qx 'top-s = 4' four/used.in
 check $? 'used.in has the values that were used'
 "$sagitta" encode four/used.in --output again 2> err
@@ -223,21 +223,21 @@ check $? '--force replaces a result' err
 check $? 'a run with --resume says so in its used.in' err
 before=$(stat -c %i resumed/supports.h5)
 "$sagitta" encode resumed/used.in 2> err && [ "$(stat -c %i resumed/supports.h5)" = "$before" ]
-check $? 'of which nothing is left to do' err
+check $? 'its used.in leaves the complete result as it is' err
 "$sagitta" encode resumed/used.in --force 2> err &&
   [ "$(stat -c %i resumed/supports.h5)" != "$before" ] && grep -qx 'resume = no' resumed/used.in
-check $? 'and --force makes it anew, whatever the deck says' err
+check $? '--force makes the result anew, although the deck has --resume' err
 "$sagitta" encode --rows "$rows" --dictionary dictionary/dictionary.h5 --top-s 4 \
   --output alone.h5 2> err
-check $? 'options alone do, and a name in .h5 is the file' err
-same four/supports.h5 alone.h5 'and give the same bits'
+check $? 'options suffice without a deck, and an --output in .h5 is the file' err
+same four/supports.h5 alone.h5 'options without a deck give the same bits'
 grep -q ' explained_variance  *0\.' four/run.log
 check $? 'run.log has the metrics' four/run.log
 "$sagitta" inspect four/supports.h5 > out 2> err
 grep -qx '    top-s = 4' out && grep -qx '    # Routing' out
 check $? 'inspect shows the options, one a line' out
 grep -qx '  command  *sagitta encode job.in --top-s 4 --output four' out
-check $? 'and the command as it was given' out
+check $? 'inspect shows the command as it was given' out
 
 claim_begin "a run's folder stands for its files, FILE:NAME for FILE:/NAME"
 "$sagitta" encode --rows "$rows" --dictionary dictionary --top-s 4 --output whole 2> err
@@ -246,12 +246,12 @@ same four whole 'diff of two folders compares their files'
 "$sagitta" encode --rows "$rows:rows" --dictionary dictionary/dictionary.h5:atoms --top-s 4 \
   --output whole --force 2> err
 check $? 'FILE:NAME is taken where FILE is' err
-same four/supports.h5 whole/supports.h5 'with the same bits'
+same four/supports.h5 whole/supports.h5 'FILE:NAME gives the same bits'
 cp dictionary/dictionary.h5 whole/
 "$sagitta" color --supports whole/ --output whole 2> err &&
   "$sagitta" assemble --rows "$rows" --dictionary whole --supports whole --classes whole/ \
     --output whole 2> err && "$sagitta" solve --systems whole --output whole 2> err
-check $? 'supports, classes and systems too' err
+check $? 'a folder stands for its supports, classes and systems, too' err
 for command in inspect verify; do
   "$sagitta" $command whole > out 2> err
   check $? "$command of a folder" err
@@ -297,13 +297,13 @@ fails 74 "cannot open 'nowhere'" diff whole nowhere
 fails 65 "folder 'hollow' has no result" inspect hollow
 fails 2 "'whole' is a folder, 'four/supports.h5' is none" diff whole four/supports.h5
 fails 74 "cannot open 'whole/rows.h5'" seed --rows whole --atoms 3 --output x
-claim_begin 'files of other programs are recognised, and a line converts them'
+claim_begin 'files of other programs are recognised, and the message has a line that converts them'
 # shellcheck disable=SC2059
 while read -r end bytes name; do
   printf "$bytes" > "other.$end"
   fails 65 "'other.$end' is $name, not HDF5 or .npy" seed --rows "other.$end" --atoms 3 --output x
   grep -q "python3 -c 'import h5py, " err
-  check $? "other.$end: a line converts it" err
+  check $? "other.$end: the message has a line that converts it" err
 done << 'END'
 npz PK\003\004and-more a NumPy archive
 pt PK\003\004and-more a PyTorch file
@@ -315,18 +315,18 @@ printf '\020\000\000\000\000\000\000\000{"a":[]}' > other.st
 fails 65 "'other.st' is a safetensors file: it is read as rows or atoms if its name ends in " \
   seed --rows other.st --atoms 3 --output x
 fails 65 "'other.pt' is a PyTorch file" color --supports other.pt --output x
-claim_begin 'odd names and values'
+claim_begin 'names with blanks and quotes, and odd values of options, are taken'
 mkdir 'odd "name# '
 cp dictionary/dictionary.h5 'odd "name# /a "b".h5'
 "$sagitta" encode job.in --dictionary 'odd "name# /a "b".h5' --top-s 4 --output odd 2> err &&
   "$sagitta" encode odd/used.in --output odd-again 2> err
 check $? 'used.in repeats a run with blanks, quotes and # in a name' err
-same odd/supports.h5 odd-again/supports.h5 'and gives the same bits'
+same odd/supports.h5 odd-again/supports.h5 'that run gives the same bits'
 "$sagitta" encode job.in --top-s 4 --rounds 16 --output many 2> err
 [ $? -eq 0 ] && grep -q 'warning: rounds is 16, a row gets 4 atoms' err
-check $? 'more rounds than atoms a row: a warning, and as many as it gets' err
+check $? 'more rounds than atoms per row give a warning, and as many rounds as atoms' err
 "$sagitta" encode job.in --top-s 4 --rounds 4 --output pursuit 2> err
-same many/supports.h5 pursuit/supports.h5 'which is orthogonal matching pursuit'
+same many/supports.h5 pursuit/supports.h5 '--rounds 16 gives the bits of --rounds 4'
 claim_begin 'a result does not replace an input'
 cp dictionary/dictionary.h5 input.h5
 ln -s input.h5 link.h5
@@ -347,7 +347,7 @@ for command in 'inspect input.h5' 'verify input.h5' 'diff input.h5 four/supports
   [ $? -eq 74 ] && grep -q 'cannot write to standard output: No space left' err
   check $? "'sagitta $command' on a full disk exits 74" err
 done
-claim_begin 'threads: --threads, the environment, a share of the cores; a wrong number is warned of'
+claim_begin '--threads, the environment or the cores set the threads; wrong numbers give a warning'
 cores=$(env -u OMP_NUM_THREADS nproc)
 threads() # THREADS BY ARGUMENTS OF env AND mpirun...: checks what rank 0 says about threads
 {
@@ -369,7 +369,7 @@ mpiexec=${MPIEXEC:-mpirun}
   threads "$cores" cores OMP_PROC_BIND=true
   threads "$cores" cores OMP_PLACES=cores
   ! grep -q warning err
-  check $? 'what fits gives no warning' err
+  check $? 'numbers of threads that fit give no warning' err
   threads $((cores > 1 ? cores / 2 : 1)) cores OMP_PROC_BIND=true $mpiexec --oversubscribe \
     --bind-to none -n 2
   grep -q 'warning: OpenMP binds the threads of each of the 2 ranks .* --map-by' err
@@ -379,8 +379,8 @@ mpiexec=${MPIEXEC:-mpirun}
   check $? 'more threads than cores: a warning says what to give' err
   "$sagitta" encode job.in --force --top-s 4 --threads 2 --output threads 2> err
   grep -q '] threads 2 by=--threads' err
-  check $? '--threads wins' err
-  same four/supports.h5 threads/supports.h5 'and changes no bit'
+  check $? '--threads overrides other settings' err
+  same four/supports.h5 threads/supports.h5 '--threads changes no bit'
   if [ "$cores" -gt 1 ] && $mpiexec --version 2> err | grep -q 'Open MPI'; then
     threads 1 cores $mpiexec --bind-to core -n 1
     grep -q 'warning: the ranks are bound to 1 of .* --bind-to none' err

@@ -120,13 +120,14 @@ def check_values(p):
             ok(f.attrs["mutual"] == mutual == (2 if nonnegative else 3), f"mutual {mutual}")
     p.run(p.at("b-signed.h5"), p.at("a-signed.h5"), "--output", p.at("turned"))
     with h5py.File(p.at("turned/comparison.h5")) as f:
-        ok(f.attrs["mutual"] == 3 < f["first"].attrs["matched"], "mutual partners, the other way")
+        ok(f.attrs["mutual"] == 3 < f["first"].attrs["matched"],
+           "the other dictionary has the same mutual partners")
     p.run(p.at("a-signed.h5"), p.at("b-nonnegative.h5"), "--output", p.at("mixed"))
     ok(sagitta("diff", p.at("mixed"), p.at("signed")).returncode == 0,
        "signs count only where both dictionaries say so")
 
 
-@claim("any ranks, threads and loops give the same bits")
+@claim("any numbers of ranks and threads and any loops give the same bits")
 def check_partition(p):
     words = p.at("a-signed.h5"), p.at("b-signed.h5"), "--output"
     for ranks, more in ((1, []), (3, []), (0, ["--threads", 1]), (0, ["--threads", 3]),
@@ -158,7 +159,7 @@ def pairs_check(f, name, a, b, nonnegative):
 @claim("pairs have SciPy's sum, and of several such assignments the first is taken")
 def check_pairs(p):
     if linear_sum_assignment is None:
-        peer_missing("no SciPy")
+        peer_missing("SciPy is not installed")
         return
     for sign, a, b in (("signed", p.a, p.b), ("nonnegative", p.a, p.b), ("turned", p.b, p.a)):
         with h5py.File(p.at(f"{sign}/comparison.h5")) as f:
@@ -176,12 +177,13 @@ def check_pairs(p):
     p.run(p.at("some.npy"), p.at("others.npy"), "--output", p.at("random"), "--force", "--pairs",
           "no")
     with h5py.File(p.at("random/comparison.h5")) as f:
-        ok("pairs" not in f, "--pairs no leaves them out")
+        ok("pairs" not in f, "--pairs no leaves the pairs out")
     ok("pairs" not in json.loads(p.run(p.at("some.npy"), p.at("others.npy"), "--json", "--pairs",
-                                       "no").stdout), "and the object has none")
+                                       "no").stdout),
+       "with --pairs no the JSON object has no pairs")
 
 
-@claim("the two quarters have the most frequent and the least frequent atoms")
+@claim("the means of two quarters are those of the most frequent and the least frequent atoms")
 def check_quarters(p):
     os.mkdir(p.at("run"))
     shutil.copy(p.at("a-signed.h5"), p.at("run/dictionary.h5"))
@@ -207,7 +209,8 @@ def check_quarters(p):
         ok(f"{at['most_frequent_quarter']:.6f}" in done.stdout, done.stdout)
     ok(sagitta("verify", p.at("quarters")).returncode == 0, "verified")
     turned = p.run(p.at("a-signed.h5"), p.at("run"))
-    ok("no quarters by frequency" in turned.stdout, "the quarters are A's")
+    ok("no quarters by frequency" in turned.stdout,
+       "the quarters are those of the first dictionary")
     shutil.copy(p.at("b-signed.h5"), p.at("run/dictionary.h5"))
     p.run(p.at("run"), p.at("a-signed.h5"))
     with h5py.File(p.at("run/dictionary.h5"), "r+") as f:

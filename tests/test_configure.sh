@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 . "$source/scripts/tap.sh"
 if [ ! -x "$build/config.status" ] || [ -f "$source/config.status" ]; then
-  echo '1..0 # SKIP no configuration beside the sources to repeat'
+  echo '1..0 # SKIP there is no configured build outside of the sources'
   exit 0
 fi
 
@@ -41,15 +41,15 @@ configured mpich
 refused openmpi && one=1 || one=0
 refused mpich && two=1 || two=0
 [ $((one + two)) -eq 1 ]
-claim_check $? "of Open MPI and MPICH one: $one and $two"
+claim_check $? "of Open MPI and MPICH one is refused: $one and $two"
 refused mpich && taken=openmpi || taken=mpich
 grep -q 'no-such-hdf5' "$work/$taken.log"
-claim_check $? "$taken is taken, and the next step is reached"
+claim_check $? "$taken is accepted, and configure reaches the next step"
 
 claim_begin 'an unknown launcher is accepted'
 configured other
 ! refused other && grep -q 'no-such-hdf5' "$work/other.log"
-claim_check $? 'srun'
+claim_check $? 'configure reaches the next step'
 
 claim_begin 'if a requested ZeroMQ is missing, its package is named'
 cat > "$work/pkg-config" <<'END'

@@ -104,7 +104,7 @@ def check_crafted(folder):
 @claim("if all renames from the second on fail, no temporary file is left")
 def check_renames(folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     for n in 1, 2, 3:
         out = f"{folder}/renamed-{n}"

@@ -59,7 +59,7 @@ def check_one_rank(folder):
         ok(failed >= 6, f"grid {grid}: {failed} of 12 jobs met the call that fails")
 
 
-@claim("ranks with and without a GPU give the bits of the CPU")
+@claim("ranks with a GPU and ranks without one together give the bits of the CPU")
 def check_mixed(folder):
     """A job with so many multiply-adds that `auto` takes a GPU if there is one."""
     sagitta("synth", "--n-rows", 120000, "--atoms", 20000, "--columns", 128, "--output", folder)
@@ -81,7 +81,7 @@ def check_mixed(folder):
         ok(equal(folder, "mixed.h5"), f"grid {grid}, rank {without} has no GPU: the CPU's bits")
 
 
-@claim("after an allocation that fails, pieces give the same bits, or the job ends with 71")
+@claim("after a failed allocation the job works in pieces and gives the same bits, or ends with 71")
 def check_allocations(folder):
     for n in range(1, 21):
         done = run(folder, "fault.h5", "--device", "cuda", FAULT_CUDA=f"memory:{n}")
@@ -91,7 +91,8 @@ def check_allocations(folder):
             f"allocation {n} fails: exit {done.returncode}")
 
 
-@claim("any amount of memory gives the CPU's bits, or 71 with the sizes")
+@claim("with any amount of GPU memory the job gives the CPU's bits, or ends with 71 and names the "
+       "sizes")
 def check_memory(folder, how):
     """An automatic filter is given up first.  A filter that was asked for is used in smaller and
     smaller windows."""
@@ -134,7 +135,7 @@ def check_shares(folder):
     ok({71, "host", "device"} <= seen, f"shares that fit once and twice were met: {seen}")
 
 
-@claim("a filter that is given up during the job changes no bit")
+@claim("if the filter is given up during the job, no bit changes")
 def check_left(folder):
     """A filter that is given up in the middle of a job also frees its copy of the atoms."""
     with h5py.File(f"{folder}/rows.h5", "r+") as file:
@@ -142,8 +143,9 @@ def check_left(folder):
         rows[600:] = 0  # rows of zeros are routed directly, not through the filter
     first = run(folder, "cpu.h5", "--block", "256", "--device", "cpu")
     done = run(folder, "left.h5", "--block", "256", "--device", "cuda", "--verbose")
-    ok(first.returncode == 0 and "not used any more" in done.stderr, "the filter was left")
-    ok(equal(folder, "left.h5"), "a filter that is left changes no bit")
+    ok(first.returncode == 0 and "not used any more" in done.stderr,
+       "the filter was given up during the job")
+    ok(equal(folder, "left.h5"), "giving up the filter changes no bit")
 
 
 @claim("if memory is short, codes of many atoms are computed for fewer rows at a time")
@@ -152,7 +154,8 @@ def check_states(folder):
     a time."""
     sagitta("synth", "--n-rows", 300, "--atoms", 200, "--columns", 64, "--output", folder)
     once = ["--top-s", "80", "--rounds", "1", "--filter", "off"]
-    ok(run(folder, "cpu.h5", *once, "--device", "cpu").returncode == 0, "the CPU's answer")
+    ok(run(folder, "cpu.h5", *once, "--device", "cpu").returncode == 0,
+       "the CPU computes the codes to compare with")
     seen = False
     for megabytes in (4, 6, 8, 10, 12, 14, 16, 20, 30):
         done = run(folder, "short.h5", *once, "--device", "cuda",
@@ -163,7 +166,8 @@ def check_states(folder):
     ok(seen, "codes were made of some rows at a time")
 
 
-@claim("an imported encoder: any amount of memory gives the CPU's bits, or 71 with the sizes")
+@claim("an imported encoder, too, gives the CPU's bits with any amount of GPU memory, or ends with "
+       "71")
 def check_encoder(folder):
     """Encode with two kinds of encoders, made from the dictionary's atoms.  If memory is short, the
     GPU takes some of the atoms at a time."""
@@ -199,7 +203,7 @@ def check_encoder(folder):
         ok(ends == {"pieces", "whole", 71}, f"{encoder}: too little, little and enough: {ends}")
 
 
-@claim("without a GPU --device cuda is refused, and auto is the CPU")
+@claim("without a GPU --device cuda is refused, and --device auto takes the CPU")
 def check_absent(folder):
     """On a machine without a GPU, cuda is refused and auto is the CPU."""
     done = run(folder, "absent.h5", "--device", "cuda", CUDA_VISIBLE_DEVICES="-1")
@@ -212,11 +216,12 @@ def check_absent(folder):
 
 def main():
     if os.environ.get("SANITIZED"):
-        return skip_all("the sanitizers come first among what is preloaded")
+        return skip_all("a sanitizer must be preloaded first, so this test cannot preload a "
+                        "library")
     with tempfile.TemporaryDirectory() as folder:
         sagitta("synth", "--n-rows", 300, "--atoms", 20000, "--columns", 64, "--output", folder)
         done = run(folder, "cpu.h5", "--device", "cpu")
-        ok(done.returncode == 0, "the CPU's answer")
+        ok(done.returncode == 0, "the CPU computes the codes to compare with")
         check_absent(folder)
         if gpu_present():
             check_calls(folder)

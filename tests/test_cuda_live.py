@@ -47,7 +47,7 @@ def client_run(path, case, seed, wrong):
 
 
 def check_policy(folder, case, i, policy):
-    with claim(f"{' '.join(map(str, policy))}: replies and a file are encode's"):
+    with claim(f"{' '.join(map(str, policy))}: replies and a file have the bits of encode"):
         with open(f"{folder}/jobs.txt", "w") as f:
             f.write(f"{REAL} {folder}/got{i}.h5\n")
         words = [*case.words, "--device", "cuda", "--step-rows", 1024, "--linger-ms", 20, *policy,

@@ -74,7 +74,8 @@ def check_equal(folder, paths):
 @claim("the log counts the systems that the CPU had to solve")
 def check_counts(folder, paths):
     done, _ = run(folder, "gpu.h5", paths["beyond"], "--device", "cuda")
-    ok("GPU: 2 systems are beyond its kernels" in done.stderr, "two are beyond")
+    ok("GPU: 2 systems are beyond its kernels" in done.stderr,
+       "two systems are beyond the GPU's kernels")
     done, _ = run(folder, "gpu.h5", paths["wide"], "--device", "cuda")
     failed = re.search(r"failed=(\d+)", done.stderr).group(1)
     ok(int(failed) > 0 and f"GPU: {failed} systems failed" in done.stderr, f"{failed} failed")
@@ -83,7 +84,7 @@ def check_counts(folder, paths):
     ok(done.returncode == 0 and "device=cpu" in done.stderr, "auto is the CPU for little work")
 
 
-@claim("less memory gives the CPU's bits, or 71 with the sizes")
+@claim("with less memory the job gives the CPU's bits, or ends with 71 and names the sizes")
 def check_memory(folder, paths):
     ends = set()
     for kilobytes in (500, 2500, 5000, 9000, 100000):
@@ -111,7 +112,7 @@ def check_calls(folder, paths):
                f"call {n} fails: exit {done.returncode}, {lines}")
 
 
-@claim("ranks divide the systems of a benchmark")
+@claim("in a benchmark ranks divide the systems")
 def check_bench():
     words = "solve", "--device", "cuda", "--system-rows", 20, "--border", 3, "--json"
     for ranks in 1, 2, 3:
@@ -126,7 +127,7 @@ def check_bench():
        f"two systems: {done.stderr[:300]}")
 
 
-@claim("without a GPU --device cuda is refused, and auto is the CPU")
+@claim("without a GPU --device cuda is refused, and --device auto takes the CPU")
 def check_absent(folder, paths):
     done, out = run(folder, "absent.h5", paths["mixed"], "--device", "cuda",
                     CUDA_VISIBLE_DEVICES="-1")
@@ -143,9 +144,10 @@ def check_absent(folder, paths):
 
 def main():
     if os.environ.get("SANITIZED"):
-        return skip_all("the sanitizers come first among what is preloaded")
+        return skip_all("a sanitizer must be preloaded first, so this test cannot preload a "
+                        "library")
     with tempfile.TemporaryDirectory() as folder:
-        with claim("the CPU's answers"):
+        with claim("the CPU's results, for comparison, are made"):
             paths = data(folder)
         check_absent(folder, paths)
         if gpu_present():

@@ -101,7 +101,7 @@ def check_calls(folder):
                f"call {n} fails: exit {done.returncode}, {lines}")
 
 
-@claim("without a GPU --device cuda is refused, and auto is the CPU")
+@claim("without a GPU --device cuda is refused, and --device auto takes the CPU")
 def check_absent(folder):
     done, out = run(folder, "absent.h5", "plain", "--device", "cuda", CUDA_VISIBLE_DEVICES="-1")
     ok(done.returncode == 69 and not os.path.exists(out),
@@ -117,9 +117,10 @@ def check_absent(folder):
 
 def main():
     if os.environ.get("SANITIZED"):
-        return skip_all("the sanitizers come first among what is preloaded")
+        return skip_all("a sanitizer must be preloaded first, so this test cannot preload a "
+                        "library")
     with tempfile.TemporaryDirectory() as folder:
-        with claim("the CPU's answers"):
+        with claim("the CPU's results, for comparison, are made"):
             data(folder)
         check_absent(folder)
         if gpu_present():

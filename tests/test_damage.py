@@ -106,7 +106,8 @@ def check_runs(folder):
     ok("first entries 8 to 15 of 90" in json.dumps(page), f"--json: {page}")
 
 
-@claim("in our own files it finds a flipped bit, a lost chunk and another value, with any threads")
+@claim("in Sagitta's own files verify finds a flipped bit, a lost chunk and a changed value, on "
+       "any number of threads")
 def check_ours(folder):
     sagitta("synth", "--n-rows", 20000, "--columns", 8, "--atoms", 64, "--top-s", 16, "--output",
             folder)

@@ -45,7 +45,7 @@ def check(path, atoms, what):
     ok(abs(found(path) - size) < 1e-6, f"{what}: {found(path):.6f} is NumPy's {size:.6f}")
 
 
-@claim("encode and route, signed and nonnegative, in rounds, by any filter and ranks")
+@claim("encode and route store the largest cosine, for each sign, any rounds, filter and ranks")
 def check_encode(folder, words, atoms):
     size, signed = largest(atoms)
     ok(size > signed + 0.01, f"the pair is opposite: {size:.4f}, with its sign {signed:.4f}")
@@ -58,7 +58,7 @@ def check_encode(folder, words, atoms):
         check(f"{folder}/{i}/supports.h5", atoms, f"{command} {options}, {ranks} ranks")
 
 
-@claim("parts that are merged")
+@claim("merged parts have the largest cosine")
 def check_merge(folder, words, atoms):
     for first, end in (0, BLOCK), (BLOCK, N):
         need(sagitta("encode", *words, *NONNEGATIVE, "--row-range", f"{first}:{end}", "--output",
@@ -68,7 +68,7 @@ def check_merge(folder, words, atoms):
     check(f"{folder}/merged/supports.h5", atoms, "merge")
 
 
-@claim("refit and fit, for their final atoms")
+@claim("refit and fit store the largest cosine of their final atoms")
 def check_fits(folder, words, atoms):
     need(sagitta("encode", *words, *NONNEGATIVE, "--output", f"{folder}/codes"), "encode")
     need(sagitta("refit", *words[:4], "--supports", f"{folder}/codes", "--sweeps", 1, "--output",

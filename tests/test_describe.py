@@ -37,7 +37,7 @@ def check_command(c, program):
     ok(c["resumable"] == ("--resume" in names), f"{c['name']} is resumable")
 
 
-@claim("all commands and options are there, once")
+@claim("--describe has every command and every option once")
 def check_names():
     for program, commands, least in ((SAGITTA, COMMANDS, 21), (BENCH, MEASURED, 8)):
         listed = sagitta("--list-options", program=program).stdout.split()
@@ -47,7 +47,7 @@ def check_names():
     ok(all(list(o) == ENTRIES for _, o in OPTIONS), "entries")
 
 
-@claim("every option says what it may change")
+@claim("every option has an effect, which says what it may change")
 def check_effects():
     for command, o in OPTIONS:
         ok(o["effect"] in ("bits", "extent", "run"),
@@ -57,10 +57,11 @@ def check_effects():
         ok(o["effect"] != "bits" or not (o["output"] or o["per_rank"]),
            f"{command} --{o['name']} differs among ranks or places, and changes no value")
     names = {(o["name"], o["effect"]) for c, o in OPTIONS if o["name"] == "batch"}
-    ok(names == {("batch", "bits"), ("batch", "run")}, f"by the command: {names}")
+    ok(names == {("batch", "bits"), ("batch", "run")},
+       f"the effect of --batch depends on the command: {names}")
 
 
-@claim("defaults are of their types, and in their ranges")
+@claim("each default has the type of its option, and lies in the range")
 def check_defaults():
     kinds = {"flag": bool, "integer": int, "real": (int, float)}
     for command, o in OPTIONS:
@@ -76,7 +77,7 @@ def check_defaults():
             ok(value in o["choices"], f"{name}: {value}")
 
 
-@claim("values outside a range, or not among the choices, are refused with the range")
+@claim("a value outside the range or the choices is refused, and the message names them")
 def check_ranges():
     for command, o in OF_JOBS:
         if command not in ("encode", "train", "solve"):

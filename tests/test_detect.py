@@ -123,7 +123,7 @@ def check_values(folder, rows, codes, sample=None, chosen=False):
     return d, np.mean([f for (_, f), t in zip(found, told) if t])
 
 
-@claim("real rows: detectors and thresholds, on 1, 2, 3 and 5 ranks, and any threads")
+@claim("on real rows detectors and thresholds are those of NumPy, on 1, 2, 3 and 5 ranks")
 def check_real(at):
     run("seed", "--rows", ROWS, "--atoms", 40, "--center", "--output", f"{at}/d")
     run("encode", "--rows", ROWS, "--dictionary", f"{at}/d", "--top-s", 3, "--codes",
@@ -140,14 +140,16 @@ def check_real(at):
     run("encode", "--rows", NEXT, "--encoder", f"{at}/one", "--output", f"{at}/fires")
     scores = chains(centered(NEXT, d.mean), d.weights)
     ok(np.array_equal(dense(f"{at}/fires/supports.h5"),
-                      np.where(scores > d.threshold, scores, 0)), "encode gives what fires")
+                      np.where(scores > d.threshold, scores, 0)),
+       "encode with detectors gives the codes that fire")
     run("export", f"{at}/one", "--to", "saelens", "--output", f"{at}/sae")
     ok(os.path.exists(f"{at}/sae/cfg.json") and
-       json.load(open(f"{at}/sae/cfg.json"))["architecture"] == "jumprelu", "export is JumpReLU")
+       json.load(open(f"{at}/sae/cfg.json"))["architecture"] == "jumprelu",
+       "export writes a JumpReLU")
     run("import", f"{at}/sae", "--output", f"{at}/back")
     run("encode", "--rows", NEXT, "--encoder", f"{at}/back", "--output", f"{at}/again")
     a, b = dense(f"{at}/fires/supports.h5"), dense(f"{at}/again/supports.h5")
-    ok(((a > 0) == (b > 0)).mean() > 0.9999, "and comes back")
+    ok(((a > 0) == (b > 0)).mean() > 0.9999, "import of the export gives the detectors back")
 
 
 @claim("after a fit, encode with the dictionary solves as many codes per row as before; detectors "
@@ -160,7 +162,8 @@ def check_fit(at):
     for name in "fd":
         run("encode", "--rows", NEXT, "--dictionary", f"{at}/{name}", "--output", f"{at}/{name}5")
     a, b = dense(f"{at}/f5/supports.h5"), dense(f"{at}/d5/supports.h5")
-    ok(np.array_equal(a, b) and (a > 0).sum(1).max() == 5, "five codes a row, the same")
+    ok(np.array_equal(a, b) and (a > 0).sum(1).max() == 5,
+       "both dictionaries give the same five codes per row")
     run("encode", "--rows", NEXT, "--dictionary", f"{at}/f", "--l0", 2, "--output", f"{at}/chosen")
     run("detect", "--rows", NEXT, "--dictionary", f"{at}/f", "--codes", f"{at}/chosen", "--output",
         f"{at}/all")
@@ -182,24 +185,28 @@ def check_own(at):
         f"{at}/d")
     own, other = Detectors(f"{at}/f"), Detectors(f"{at}/d")
     ok(own.weights.tobytes() == other.weights.tobytes() and
-       own.threshold.tobytes() == other.threshold.tobytes(), "as detect makes them")
+       own.threshold.tobytes() == other.threshold.tobytes(),
+       "fit --detectors makes the detectors of detect")
     run(*words, "--seeds", 2, "--output", f"{at}/three", ranks=3)
     ok(run("diff", f"{at}/f", f"{at}/three").stdout == "", "three ranks")
     run(*words, "--seeds", 2, "--output", f"{at}/three", "--resume")
-    ok(run("diff", f"{at}/f", f"{at}/three").stdout == "", "resumed when all is done")
+    ok(run("diff", f"{at}/f", f"{at}/three").stdout == "",
+       "a complete fit that is resumed keeps its detectors")
     os.remove(f"{at}/three/supports.h5")
     run(*words, "--seeds", 2, "--output", f"{at}/three", "--resume")
-    ok(run("diff", f"{at}/f", f"{at}/three").stdout == "", "resumed without its codes")
+    ok(run("diff", f"{at}/f", f"{at}/three").stdout == "",
+       "a fit resumed without its codes has the same detectors")
     fails(sagitta(*[w for w in words if w != "--detectors"], "--seeds", 2, "--output",
                   f"{at}/three", "--resume"), 65, ("--detectors",), "resumed without detectors")
     run("encode", "--rows", NEXT, "--encoder", f"{at}/f", "--output", f"{at}/fires")
     run("encode", "--rows", NEXT, "--dictionary", f"{at}/f", "--detect", "--output", f"{at}/own")
-    ok(run("diff", f"{at}/fires", f"{at}/own").stdout == "", "the same as --encoder")
+    ok(run("diff", f"{at}/fires", f"{at}/own").stdout == "",
+       "encode --detect has the codes of --encoder")
     run("encode", f"{at}/own/used.in", "--output", f"{at}/again")
-    ok(run("diff", f"{at}/fires", f"{at}/again").stdout == "", "used.in repeats it")
+    ok(run("diff", f"{at}/fires", f"{at}/again").stdout == "", "used.in repeats encode --detect")
     run("encode", "--rows", NEXT, "--dictionary", f"{at}/f", "--output", f"{at}/solved")
     ok(np.array_equal(dense(f"{at}/solved/supports.h5"), dense(f"{at}/f/supports.h5")),
-       "without --detect codes are solved")
+       "without --detect encode solves codes")
     run("train", "--rows", NEXT, "--atoms", 20, "--top-s", 2, "--epochs", 1, "--output", f"{at}/t")
     for more, text in ((("--dictionary", f"{at}/t"), "has no detectors, which '--detect' takes"),
                        (("--encoder", f"{at}/f"), "does not go with '--encoder'"),
@@ -225,12 +232,14 @@ def check_memory(at):
             done = sagitta(*words, "--rows", f"{at}/rows.npy", "--threads", 1, "--output",
                            f"{at}/{words[0]}")
             fails(done, 71, ("detectors of 4 atoms and 4096 columns take", "are present"), words[0])
-            ok("covariance" not in done.stderr and "sweep" not in done.stderr, "before any work")
+            ok("covariance" not in done.stderr and "sweep" not in done.stderr,
+               "the message comes before any work")
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@claim("if only a sample of the rows sets the thresholds, it has sum blocks from all parts")
+@claim("if only a sample of the rows sets the thresholds, it has sum blocks from all parts of the "
+       "rows")
 def check_sample(at):
     rng = np.random.default_rng(3)
     n = 4096 * 19 + 5
@@ -261,7 +270,7 @@ def codes_write(path, values):
         g.attrs["shape"] = values.shape
 
 
-@claim("few rows, an atom that never fires, columns that are always 0")
+@claim("few rows, an atom that never fires and a column of zeros give right detectors")
 def check_corners(at):
     rng = np.random.default_rng(4)
     rows = rng.normal(size=(9, 4)).astype("f4")
@@ -292,7 +301,8 @@ def check_inspect(at):
         "--detectors", "--output", f"{at}/f")
     d, codes = Detectors(f"{at}/f"), dense(f"{at}/f/supports.h5")
     fires = (codes > d.firing).sum(0)
-    ok((d.firing > 0).any() and (fires < (codes > 0).sum(0)).any(), "some codes do not fire")
+    ok((d.firing > 0).any() and (fires < (codes > 0).sum(0)).any(),
+       "some codes are below the thresholds")
     for a in range(0, 20, 6):
         said = json.loads(run("inspect", f"{at}/f", "--atom", a, "--json").stdout)
         ok(said["fires"] == fires[a] and np.float32(said["threshold"]) == d.firing[a], f"{said}")
@@ -307,7 +317,8 @@ def check_inspect(at):
     with h5py.File(f"{at}/f/dictionary.h5", "r+") as f:
         del f["threshold"]
     said = json.loads(run("inspect", f"{at}/f", "--atom", 3, "--json").stdout)
-    ok("fires" not in said and "threshold" not in said, "and without them says nothing")
+    ok("fires" not in said and "threshold" not in said,
+       "without thresholds inspect says nothing of firing")
     with h5py.File(f"{at}/f/dictionary.h5", "r+") as f:
         f["threshold"] = np.zeros(19, "f4")
     fails(sagitta("inspect", f"{at}/f", "--atom", 3), 65, ("'/threshold'", "of 20 atoms"), "19")

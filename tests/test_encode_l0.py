@@ -50,10 +50,10 @@ def check_largest(p):
     batch = ["--encoder", p.at("batch")]
     need(p.encode("all", *batch, "--l0", ATOMS), "all")
     rows, atoms, score, data, cut = p.read("all")
-    ok(score.min() > 0 and cut["least"][0] == 0, "all positive scores")
+    ok(score.min() > 0 and cut["least"][0] == 0, "with a large --l0 all positive scores get codes")
     order = np.lexsort((atoms, rows, -score))
     tied = np.where(np.bincount(np.unique(score, return_inverse=True)[1]) > 100)[0]
-    ok(len(tied) > 1, "some scores are many times there")
+    ok(len(tied) > 1, "some scores occur many times")
     value = np.unique(score)[tied[-1]]
     middle = np.sum(score > value) + 57  # only some of the equal scores are kept
     for count in middle, 8700 * 2, 1, 8700 * 5 + 1:
@@ -65,10 +65,10 @@ def check_largest(p):
         ok(good, f"{count} codes, the cut {cut}")
         need(sagitta("verify", p.at("some", "supports.h5")), "verify")
     need(p.encode("solved", *batch, "--codes", "nonnegative", "--l0", 2), "solved")
-    ok(len(p.read("solved")[0]) == 2 * 8700, "and codes are solved on them")
+    ok(len(p.read("solved")[0]) == 2 * 8700, "codes are solved for the active atoms")
 
 
-@claim("ranks, threads, blocks, stops and parts change no byte")
+@claim("numbers of ranks, threads and blocks, stops and parts change no byte")
 def check_bytes(p):
     for name, words in (("found", ["--encoder", p.at("found")]),
                         ("batch", ["--encoder", p.at("batch")]),
@@ -99,7 +99,8 @@ def check_bytes(p):
         shutil.rmtree(p.at("parts"))
 
 
-@claim("a result of fit --find features is its own encoder, and --normalize has unit atoms")
+@claim("a result of fit --find features serves as its own encoder, and --normalize makes atoms "
+       "unit vectors")
 def check_takes(p):
     need(p.encode("dictionary", "--dictionary", p.at("found"), "--l0", 1.7), "--dictionary")
     same(p.at("found-1", "supports.h5"), p.at("dictionary", "supports.h5"), "--dictionary")
@@ -114,7 +115,7 @@ def check_takes(p):
         ok(str(a) == str(b) if isinstance(a, dict) else np.array_equal(a, b), "scaled atoms")
 
 
-@claim("rows that change between two passes are found")
+@claim("if rows change between two passes, this is reported")
 def check_changed(p):
     words = ["--rows", p.at("changing.npy"), "--encoder", p.at("batch"), "--l0", 1.7]
     shutil.copy(p.at("many.npy"), p.at("changing.npy"))
@@ -135,7 +136,7 @@ def check_changed(p):
 @claim("a stop during the search for the cut saves nothing, and --resume searches again")
 def check_counting(p):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     rng = np.random.default_rng(9)
     rows, atoms = rng.normal(size=(6000, 128)), rng.normal(size=(9, 128))

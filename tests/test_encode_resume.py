@@ -51,7 +51,8 @@ def words_of(folder, **changes):
     return [w for key, value in words.items() for w in (f"--{key}", value)]
 
 
-@claim("stopped block after block, and resumed on other ranks: the bytes of one run")
+@claim("a job stopped after every block, and resumed on other numbers of ranks, has the bytes of "
+       "one run")
 def check_steps(folder):
     jobs = {"encode": ("encode", words_of(folder, rounds=2)), "route": ("route", words_of(folder)),
             "center": ("encode", [*words_of(folder), "--center"]),
@@ -113,7 +114,7 @@ def saved_count(out):
         return sum("] saved " in line for line in f)
 
 
-@claim("saved after every sum block: the bytes of a run that saves nothing")
+@claim("a run that saves after every sum block has the bytes of one that saves nothing")
 def check_saves(folder):
     need(sagitta("train", "--rows", f"{folder}/rows.npy", "--fixed-dictionary", f"{folder}/d0",
                  "--uncentered", "--top-s", 3, "--steps", 3, "--output", f"{folder}/own"), "train")
@@ -136,7 +137,7 @@ def check_saves(folder):
                 ok(saved_count(log) == saves, f"{saved_count(log)} saves, {saves} are right")
 
 
-@claim("after SIGKILL it continues from what was saved: the bytes of one run")
+@claim("after SIGKILL a job continues from what was saved, to the bytes of one run")
 def check_killed(folder):
     words, plain = words_of(folder, rounds=4), f"{folder}/kept-plain.h5"
     need(sagitta("encode", *words, "--output", plain), "plain")
@@ -155,7 +156,8 @@ def check_killed(folder):
         fails(sagitta("encode", *words, "--output", out), 73, ["--resume"], "it is not replaced")
         done = sagitta("encode", *words, "--resume", "--output", out, ranks=3 - trial)
         need(done, "resumed")
-        ok(f"resume  after {rows} of {N} rows" in done.stderr, f"it goes on: {done.stderr[:400]}")
+        ok(f"resume  after {rows} of {N} rows" in done.stderr,
+           f"the killed job continues: {done.stderr[:400]}")
         same(plain, result, f"killed, on {ranks} and then {3 - trial} ranks")
 
 
@@ -272,7 +274,8 @@ def check_refused(folder):
           ["cannot resume"], "damaged")
 
 
-@claim("stopped by a signal at any moment, and resumed until it is done: the bytes of one run")
+@claim("a job stopped by signals at random moments, and resumed until it is done, has the bytes of "
+       "one run")
 def check_moments(folder):
     random.seed(7)
     words = words_of(folder, rounds=4)

@@ -36,7 +36,7 @@ def dense(path):
     return codes, scores
 
 
-@claim("the supports are those of the package's own forward pass, and so are the codes")
+@claim("supports and codes are those of the forward pass of the encoder's own package")
 def check_packages(at):
     for name in OWN:
         made = tensors(f"{MADE}/{name}/expected.safetensors")
@@ -102,15 +102,16 @@ def check_ranks(at):
             same(f"{at}/{kind}.h5", f"{at}/{kind}-b.h5", f"{kind}, {ranks} ranks, {more}")
             ok(fingerprint(done) == fingerprint(first), f"{kind}: fingerprints")
     codes, scores = dense(f"{at}/tie.h5")
-    ok(not (np.isnan(codes[:, ::2]) & ~np.isnan(codes[:, 1::2])).any(), "of a tie the smaller atom")
+    ok(not (np.isnan(codes[:, ::2]) & ~np.isnan(codes[:, 1::2])).any(),
+       "of equal scores the smaller atom is chosen")
     ok((~np.isnan(scores)).sum(1).max() == 4 and np.nanmin(scores) > 0, "four atoms, none at 0")
 
 
-@claim("a GPU gives the same bytes; without a GPU the message says so")
+@claim("a GPU gives the same bytes; without a GPU the message says that there is none")
 def check_gpu(at):
     done = encode(at, "relu", "auto.h5", "--device", "auto")
     need(done, "auto")
-    ok("device=cpu/" in done.stderr, "auto: a small job is one for the CPU")
+    ok("device=cpu/" in done.stderr, "--device auto takes the CPU for a small job")
     if not gpu_present():
         fails(encode(at, "relu", "none.h5", "--device", "cuda"), 69, ["CUDA"], "there is none")
         return
@@ -171,7 +172,8 @@ def check_parts(at):
           ["--top-s 24, this run has --top-s 4"], "another kind")
 
 
-@claim("whole blocks of rows without a code: any ranks and parts, and a run that is resumed")
+@claim("blocks whose rows have no code: on any ranks, merged or resumed, the bytes are those of "
+       "one run")
 def check_silent(at):
     x = np.load(f"{at}/x.npy")
     loud = np.full(N, 1, "f4")
@@ -206,8 +208,8 @@ def check_silent(at):
     same(f"{at}/silent.h5", f"{at}/s.h5", "merged")
 
 
-@claim("commands that read codes accept these; commands that need rows of one length say what to "
-       "do")
+@claim("commands that read codes accept those of encoders; commands that need equally many per row "
+       "say what to do")
 def check_readers(at):
     rows = "--rows", f"{at}/x.npy"
     for kind in KINDS:
@@ -234,7 +236,7 @@ def check_readers(at):
     x = np.load(f"{at}/x.npy")
     with h5py.File(f"{at}/topk.h5") as f:
         full = np.diff(f["supports/indptr"][:]) == 4
-    ok(full.sum() > BLOCK, "most rows have all four")
+    ok(full.sum() > BLOCK, "most rows have all four codes")
     np.save(f"{at}/full.npy", x[full])
     need(sagitta("encode", "--rows", f"{at}/full.npy", "--encoder", f"{at}/topk", "--output",
                  f"{at}/full.h5"), "rows of one length")

@@ -18,7 +18,7 @@ KINDS = {"relu": "learning_relu", "topk": "saelens_topk_rescaled", "jumprelu": "
          "batchtopk": "learning_batchtopk"}
 
 
-@claim("encoders of every kind are imported; in one some atoms are equal")
+@claim("encoders of every kind are imported, also if some atoms are equal")
 def make(at):
     x = np.random.default_rng(5).standard_normal((N, 16)).astype("f4")
     x[7] = 0
@@ -47,7 +47,8 @@ def supports(path):
         return g["indptr"][:], g["indices"][:], g["data"][:], g["score"][:], dict(f.attrs)
 
 
-@claim("supports and scores are the encoder's, codes those of scipy's nnls and NumPy's lstsq")
+@claim("supports and scores are those of the encoder, codes are those of SciPy's nnls and NumPy's "
+       "lstsq")
 def check_peers(at):
     from scipy.optimize import nnls
     x = np.load(f"{at}/x.npy").astype("f8")

@@ -32,7 +32,8 @@ def csr(path, dense):
         g.attrs["shape"] = dense.shape
 
 
-@claim("explained variance of codes of other programs, with decoders of any norm")
+@claim("codes of other programs explain what those programs' reconstructions do, for decoders of "
+       "any norm")
 def check_others(at):
     for name in FOLDERS:
         made = tensors(f"{MADE}/{name}/expected.safetensors")
@@ -58,7 +59,8 @@ def check_others(at):
         ok(m["dead_atoms"][0] == (~(acts != 0).any(0)).sum(), f"{name}: dead atoms")
 
 
-@claim("for encode's own codes it prints what encode prints, for several results and any threads")
+@claim("for the codes of encode evaluate prints what encode prints, for several results and any "
+       "threads")
 def check_own(at):
     ok(sagitta("seed", "--rows", ROWS, "--atoms", 50, "--center", "--output", f"{at}/d").returncode
        == 0, "seed")

@@ -57,7 +57,8 @@ def check_back(at):
         ok(error < (0.01 if "f16" in name else 2e-6), f"{name}: variance is off by {error}")
 
 
-@claim("autoencoders are converted to every program that has such encoders")
+@claim("autoencoders are converted to SAELens without a changed bit, and to sparsify if it has "
+       "such encoders")
 def check_across(at):
     for name in FOLDERS:
         if not name.startswith("learning"):
@@ -115,7 +116,8 @@ def check_plain(at):
            kept["atoms"][1].shape == atoms.shape, f"{name}: safetensors")
         ok(np.load(f"{at}/{name}/np/atoms.npy").tobytes() == atoms.tobytes(), f"{name}: npy")
         if mean is None:
-            ok(not os.path.exists(f"{at}/{name}/np/mean.npy") and "mean" not in kept, "no mean")
+            ok(not os.path.exists(f"{at}/{name}/np/mean.npy") and "mean" not in kept,
+               "an export without a mean has none")
         else:
             ok(np.load(f"{at}/{name}/np/mean.npy").tobytes() == mean.tobytes() ==
                kept["mean"][1].tobytes(), "the mean in float64")
@@ -180,7 +182,8 @@ def check_refusals(at):
     same = [open(f"{at}/{d}/sae_weights.safetensors", "rb").read() for d in ("mp", "mp2")]
     ok(same[0] == same[1] and judged(done) == (own, other), "used.in repeats it")
     done = sagitta("export", f"{at}/fit", "--to", "saelens", *rows, "--output", f"{at}/mp")
-    ok(done.returncode == 73 and "--force" in done.stderr, f"it is there: {done.stderr}")
+    ok(done.returncode == 73 and "--force" in done.stderr,
+       f"an existing result is refused: {done.stderr}")
     need(sagitta("seed", "--rows", ROWS, "--atoms", 8, "--output", f"{at}/bare"), "seed")
     for words, code, said in (
             ((f"{at}/bare", "--to", "saelens"), 2, "'--top-s' is missing"),
@@ -257,7 +260,7 @@ def check_packages(at):
     for form, package in (("saelens", "sae_lens"), ("sparsify", "sparsify")):
         there = subprocess.run([python, "-c", HAS, "torch", package], capture_output=True)
         if there.returncode:
-            peer_missing(f"{python} has no {package}: PEER_PYTHON names one that has it")
+            peer_missing(f"{python} has no {package}: let PEER_PYTHON name a Python that has it")
             continue
         done = sagitta("export", f"{at}/fit", "--to", form, "--rows", f"{at}/rows.npy", "--force",
                        "--output", f"{at}/{form}_judged")

@@ -125,15 +125,16 @@ def check_two_runs(folder):
         ok(begun and code == 73 and "another run is writing here" in text,
            f"a second run in {place[len(folder) + 1:]}: exit {code}")
     ok(sorted(os.listdir(f"{folder}/run")) == before and temporaries(f"{folder}/run"),
-       "which leaves the first one's files alone")
+       "the second job leaves the first one's files unchanged")
     first.kill()
     job_end(first, 40)
     left = temporaries(f"{folder}/run")
     code, text = job_end(start(folder, 0, "--rounds", 1, "--top-s", 4), 100)
-    ok(code == 0 and published(folder), f"after its end the place is free: exit {code}")
+    ok(code == 0 and published(folder),
+       f"after the end of the first job the place is free: exit {code}")
     ok(left and all(path in text and "left from a run that was killed" in text and
                     os.path.exists(path) for path in map(os.path.realpath, left)),
-       "what it left is named, and left")
+       "the file that a killed job left is named, and stays")
     clean(folder)
     os.rename(f"{folder}/run/supports.h5", f"{folder}/alone.h5")
     bad = [found for i in range(PAIRS) if (found := pair_run(folder, i))]
@@ -166,7 +167,7 @@ def faulty_encode(folder, fault, *words):
 @claim("a disk that fails or hangs ends the job; late threads change no bit")
 def check_disk(folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     np.save(f"{folder}/rows.npy", np.random.default_rng(5).standard_normal((4000, 8)).astype("f4"))
     np.save(f"{folder}/atoms.npy", np.vstack([np.eye(8), np.full((1, 8), 8 ** -0.5)]).astype("f4"))
@@ -197,7 +198,7 @@ def check_disk(folder):
 @claim("a run that fails before its reader has begun names the reason")
 def check_ahead(folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     rows = np.random.default_rng(5).standard_normal((9000, 5)).astype("f4")
     rows[100, 3] = np.nan  # the next piece is read before this row is checked

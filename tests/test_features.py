@@ -185,7 +185,7 @@ def check_logistic(at):
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
-        peer_missing("scikit-learn is not there")
+        peer_missing("scikit-learn is not installed")
         return
     run("seed", "--rows", ROWS, "--atoms", 60, "--center", "--output", f"{at}/d")
     run("encode", "--rows", NEXT, "--dictionary", f"{at}/d", "--top-s", 6, "--codes",
@@ -212,7 +212,8 @@ def check_logistic(at):
     ok(evaluated(*words, "--threads", 3)[0]["label"] == got, "three threads")
 
 
-@claim("fit --encode-s: the same atoms, more codes per row; encode takes this number from the fit")
+@claim("fit --encode-s keeps the atoms and gives more codes per row; encode takes this number from "
+       "the fit")
 def check_encode_s(at):
     words = ("fit", "--rows", ROWS, "--holdout", NEXT, "--atoms", 40, "--top-s", 2, "--sweeps", 2)
     run(*words, "--output", f"{at}/plain")

@@ -63,7 +63,7 @@ def check_planted(folder, codes):
         done = sagitta("verify", os.path.join(out, "dictionary.h5"))
         ok(done.returncode == 0, "verify passes the dictionary")
         done = sagitta("verify", os.path.join(out, "supports.h5"))
-        ok(done.returncode == 0, "and the supports")
+        ok(done.returncode == 0, "verify passes the supports")
 
 
 @claim("ranks, threads and instruction sets change no bit, also if atoms are replaced")
@@ -150,7 +150,7 @@ def check_relaxation(folder):
              for omega in (1, 1.5)]
     there = moved[0] + 0.5 * (moved[0] - start[1])
     there /= np.linalg.norm(there, axis=1)[:, None]
-    ok(np.abs(moved[1] - there).max() < 1e-6, "and so do atoms that move one by one")
+    ok(np.abs(moved[1] - there).max() < 1e-6, "atoms that move one by one are relaxed alike")
 
     words = "--rho", 8, "--relaxation", 1.9
     history = run("lost", *words, "--sweeps", 12)[2]
@@ -184,7 +184,8 @@ def check_unseen(folder):
         if not ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}"):
             return
         held = int(re.search(r"held_out=(\d+)", done.stderr)[1])
-        ok(f"of which {len(rows) - held} were fitted:" in done.stderr, "the log counts the others")
+        ok(f"of which {len(rows) - held} were fitted:" in done.stderr,
+           "the log counts the fitted rows")
         with h5py.File(os.path.join(out, "dictionary.h5")) as f:
             result = f["mean"][...].tobytes()
         if window < 0:
@@ -193,7 +194,7 @@ def check_unseen(folder):
             kept.append(window)
     ok(held % 128 == 0 and 0 < len(kept) == held // 128 < 8,
        f"{held} rows were held out: windows {kept}")
-    ok(8 not in kept, "not the last one, which is not whole")
+    ok(8 not in kept, "the last window, which is not whole, is not held out")
 
 
 @claim("the explained variance of unseen rows is encode's; a fit ends when its help says")
@@ -381,7 +382,7 @@ def check_constant(folder):
 @claim("more atoms than rows are refused on every rank before memory for them is allocated")
 def check_atoms_first(folder):
     if SANITIZED:
-        skip("address sanitizers reserve terabytes of address space")
+        skip("sanitizers reserve terabytes of addresses, which a limit would not allow")
         return
     path, out = os.path.join(folder, "few.npy"), os.path.join(folder, "few")
     np.save(path, np.random.default_rng(8).standard_normal((300, 16)).astype("f4"))
@@ -413,7 +414,7 @@ def check_unread(folder):
                f"--update {update} --{option} {more}: {done.returncode} {done.stderr[-300:]}")
 
 
-@claim("without a GPU fit --device cuda is refused, and auto is the CPU")
+@claim("without a GPU fit --device cuda is refused, and --device auto takes the CPU")
 def check_device(folder):
     path, _ = planted(folder, "device", 1500, 24, 20, 3, True)
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -35,8 +35,8 @@ def waited(folder):
         return sum(phase["most"] for phase in json.load(f)["phases"] if phase["name"] == "read")
 
 
-@claim("with a slow file, waiting takes less than half of the time of reading; the bytes are "
-       "those of a fast file")
+@claim("with a slow file a fit waits for less than half of the time of reading, and has the bytes "
+       "of a fast file")
 def check_slow(folder):
     need(fit(f"{folder}/rows.npy", f"{folder}/fast"), "a fast file")
     for name in "rows.npy", "rows.h5":

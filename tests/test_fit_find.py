@@ -98,7 +98,7 @@ def check_numpy(p):
     try:
         from scipy.optimize import nnls
     except ImportError:
-        peer_missing("there is no SciPy")
+        peer_missing("SciPy is not installed")
         return
     need(sagitta("encode", "--rows", p.at("held.npy"), "--encoder", p.at("one"), "--output",
                  p.at("codes")), "encode")

@@ -69,7 +69,7 @@ def check_end(place, kind, when, code, text, told):
     place.same(kind, "full", f"{kind}, {when}")
 
 
-@claim("a disk that is full from any moment of a sweep on ends the fit with 74")
+@claim("a disk that becomes full during a sweep ends the fit with 74")
 def check_full(place, kind):
     words, of = place.words("full", kind), f"{KINDS[kind][1]}.*.tmp"
     done = sagitta(*place.words(kind, kind))
@@ -82,7 +82,7 @@ def check_full(place, kind):
         check_end(place, kind, f"{part} of {calls} writes", code, text, "No space left")
 
 
-@claim("a limit of file size that the next sweep exceeds ends the fit with 74")
+@claim("if the next sweep exceeds the limit of file sizes, the fit ends with 74")
 def check_limit(place):
     out = place.at("full")
     shutil.rmtree(out, ignore_errors=True)
@@ -97,7 +97,7 @@ def check_limit(place):
 
 with tempfile.TemporaryDirectory() as main:
     if os.environ.get("SANITIZED"):
-        skip_all("the sanitizers come first among what is preloaded")
+        skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
     made = Place(main)
     for name in KINDS:
         check_full(made, name)

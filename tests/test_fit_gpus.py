@@ -166,7 +166,8 @@ def check_none(folder):
 
 def main():
     if os.environ.get("SANITIZED"):
-        return skip_all("the sanitizers come first among what is preloaded")
+        return skip_all("a sanitizer must be preloaded first, so this test cannot preload a "
+                        "library")
     with tempfile.TemporaryDirectory() as folder:
         sagitta("synth", "--n-rows", 14000, "--atoms", 300, "--columns", 64, "--top-s", 6,
                 "--output", folder)

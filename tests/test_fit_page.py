@@ -105,7 +105,7 @@ def check_same(place):
     ok(options == deck, f"the options of used.in {options} {deck}")
     ok(page["update"] == "joint" and page["device"] == "cpu" and page["variant"] and
        page["end"] == "sweeps" and page["codes"] == "nonnegative" and page["atoms"] == 60 and
-       page["command"].startswith("sagitta fit --rows"), "what else it says")
+       page["command"].startswith("sagitta fit --rows"), "run.json has the other entries")
     ok({"update", "route", "wait", "write"} <= {p["name"] for p in page["phases"]} and
        [s["rank"] for s in page["seats"]] == [0, 1], "phases, and seats of ranks")
 
@@ -120,7 +120,8 @@ def check_more(place):
     ok(unknown == [True] * 3 + [False] * 2, f"times and moves of its own sweeps alone {unknown}")
     bare = [[{k: v for k, v in l.items() if k not in ("seconds", "move")} for l in p["sweeps"]]
             for p in (page, whole)]
-    ok(bare[0] == bare[1] and page["fingerprint"] == whole["fingerprint"], "and all their numbers")
+    ok(bare[0] == bare[1] and page["fingerprint"] == whole["fingerprint"],
+       "a resumed run has the numbers of one run")
     check_history(page, place.at("two", "dictionary.h5"), "resumed")
     _, again = place.fit("two", 4, "--update", "joint", "--resume")
     ok(len(again["sweeps"]) == 5 and again["end"] == "sweeps" and
@@ -178,7 +179,7 @@ def check_places(place):
 @claim("a stopped run has its sweeps so far; if run.json cannot be written, there is a warning")
 def check_stopped(place):
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     os.environ["FAULT_SIGNAL"] = str(int(signal.SIGKILL))
     words = place.words("stopped", 4)
     calls = faulty("signal:1000000000", *words, count=True, of=".tmp")

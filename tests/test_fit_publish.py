@@ -88,7 +88,7 @@ def check_ends(place):
         job.send_signal(number)
         if code == 75:
             time.sleep(0.2)
-            ok(job.poll() is None, "what is published is waited for")
+            ok(job.poll() is None, "a fit that is asked to stop waits for its publication")
             os.remove(gate)
         found, text = job_end(job, 60)
         if code != 75:
@@ -115,7 +115,7 @@ def check_copied(place):
         while os.stat(state).st_ino == before:
             pass
         os.link(state, kept)
-        ok(job_end(job, 60)[0] == 0, "it ends")
+        ok(job_end(job, 60)[0] == 0, "the fit ends with 0")
         if place.sweep("kept.h5") == there + 1:
             break
     os.replace(place.at("moved", "dictionary.h5"), place.at("last.h5"))
@@ -130,9 +130,9 @@ def check_copied(place):
 
 with tempfile.TemporaryDirectory() as main:
     if os.environ.get("SANITIZED"):
-        skip_all("the sanitizers come first among what is preloaded")
+        skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
     made = Place(main)
-    ok(sagitta(*made.words("straight")).returncode == 0, "a run that nothing happens to")
+    ok(sagitta(*made.words("straight")).returncode == 0, "a fit without a stop ends well")
     check_ahead(made)
     check_ends(made)
     check_copied(made)

@@ -90,7 +90,7 @@ def check_same(place, kind):
 @claim("a run that is killed at any call for a file can be resumed")
 def check_killed(place, kind):
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     out = f"{kind}-killed"
     os.environ["FAULT_SIGNAL"] = str(int(signal.SIGKILL))
     calls = faulty("signal:1000000000", *place.words(out, kind, 5), count=True, of=".tmp")
@@ -108,7 +108,7 @@ def check_killed(place, kind):
 @claim("a run that is asked to stop ends with 75 after a sweep, and can be resumed")
 def check_asked(place, kind):
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     out = f"{kind}-asked"
     calls = faulty("signal:1000000000", *place.words(out, kind, 5), count=True, of=".tmp")
     moments = (6, signal.SIGUSR1), (5, signal.SIGTERM), (4, signal.SIGINT)
@@ -187,7 +187,7 @@ def check_states(place):
 @claim("a fit that is resumed at its last part, which is short, gives the bytes of one run")
 def check_short_part(place):
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     words = place.words("short", "parts", 2, "--minibatch", 2900, "--twin-cosine", 0.5)
     done = sagitta(*words)
     with h5py.File(place.at("short", "dictionary.h5")) as f:
@@ -215,7 +215,7 @@ def check_short_part(place):
 @claim("a complete fit keeps its detectors if encoding its rows again is stopped")
 def check_complete(place):
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     random = np.random.default_rng(3)
     for name, n in ("unseen.npy", 200), ("long.npy", 9000):
         np.save(place.at(name), random.standard_normal((n, 12)).astype("f4"))
@@ -269,7 +269,7 @@ def check_saved(place, words, ranks):
     ok(done.returncode == 0 and saves >= 2, f"exit {done.returncode} {done.stderr[-600:]}")
     place.same("plain", "often", f"saved by {ranks} ranks")
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     words = [*words, "--output", out, *often]
     os.environ["FAULT_SIGNAL"] = str(int(signal.SIGKILL))
     shutil.rmtree(out)
@@ -310,7 +310,7 @@ def check_saves(place):
 @claim("a fit that replaces another one and is killed leaves no supports of the other's atoms")
 def check_replaced(place):
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     words = [*place.words("replaced", "joint", 5), "--force", "--rho", 0.2]
     os.environ["FAULT_SIGNAL"] = str(int(signal.SIGKILL))
     out = place.copy("joint-2", "replaced")

@@ -41,7 +41,7 @@ def same(a, b, names=FILES):
         ok(done.returncode == 0, f"{os.path.basename(b)}: {name}: {done.stdout[:200]}")
 
 
-@claim("shared by a node or held by each rank: the bytes of one rank")
+@claim("whether a node shares the lists or each rank has them, the bytes are those of one rank")
 def check_bytes(folder, words):
     fit(words, f"{folder}/one", 1)
     for ranks, share in ((3, "yes"), (3, "no"), (4, "auto")):
@@ -50,7 +50,8 @@ def check_bytes(folder, words):
         same(f"{folder}/one", out)
 
 
-@claim("with parts: sums of replaced atoms are cleared, and another number of ranks continues")
+@claim("with parts, a fit that replaces atoms has the bytes of one rank, also if other numbers of "
+       "ranks resume it")
 def check_parts(folder, words):
     text = fit([*words, *PARTS], f"{folder}/parts", 1)
     revived = re.findall(r"revived (\d+)", text)
@@ -66,7 +67,7 @@ def check_parts(folder, words):
         same(f"{folder}/parts", out, (*FILES, "state.h5"))
 
 
-@claim("each of three nodes has the lists once, with the sums of the ranks of other nodes")
+@claim("ranks of three nodes, each of which has the lists once, give the bytes of one rank")
 def check_nodes(folder, words):
     nodes = {"LD_PRELOAD": LIBRARY, "NODE_RANKS": "2"}
     fit([*words, *PARTS], f"{folder}/nodes", 5, "--share", "yes", **nodes)
@@ -123,7 +124,7 @@ def peak(words):
 @claim("with parts, a resumed run takes no more memory per rank than a new one")
 def check_resumed(folder, words):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers take memory of their own")
+        skip("sanitizers take memory of their own, so the memory of two runs cannot be compared")
         return
     out = f"{folder}/large"
     words = [*words, "--minibatch", 4096, "--output", out, "--resume"]

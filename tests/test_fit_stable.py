@@ -54,7 +54,8 @@ ALIKE = (
 )
 
 
-@claim("the default is --find codes with fewer atoms per row in the fit than in the codes")
+@claim("the default, --find stable, is --find codes with fewer atoms per row in the fit than in "
+       "the codes")
 def check_alike(p):
     for words, codes, top_s, encode_s in ALIKE:
         page, _ = p.fit("stable", *words, "--force")
@@ -65,10 +66,11 @@ def check_alike(p):
     page, _ = p.fit("plain", "--find", "codes")
     ok((page["top_s"], page["encode_s"], page["unseen_encoded"]) == (32, 32, None), f"{page}")
     p.fit("given", "--find", "codes", "--top-s", 32)
-    ok(p.same("plain", "given"), "--find codes has 32")
+    ok(p.same("plain", "given"), "--find codes has 32 atoms per row")
 
 
-@claim("the same bytes on three ranks, resumed with either set of options, and by used.in")
+@claim("the bytes are the same on three ranks, and if resumed with either set of options or by "
+       "used.in")
 def check_resumed(p):
     p.fit("one")
     p.fit("three", ranks=3)
@@ -98,7 +100,8 @@ def check_told(p):
     for words, said in ((("--atoms", 5), "top-s is 8, there are 5 atoms: each row gets 5"),
                         (("--encode-s", 50), "top-s is 50, there are 40 atoms")):
         ok(said in p.fit("told", *words, "--force")[1], f"{words}: '{said}'")
-    ok("numbers" not in p.fit("told", "--find", "codes", "--force")[1], "codes leave nothing open")
+    ok("numbers" not in p.fit("told", "--find", "codes", "--force")[1],
+       "--find codes logs no numbers that it chose")
     fails(sagitta(*p.words("no", "--top-s", 3, "--encode-s", 2)), 2,
           ("'--encode-s' is 2, less than the 3 of '--top-s'",), "fewer than fitted")
     fails(sagitta(*p.words("no", "--find", "codes", "--encode-s", 16)), 2,

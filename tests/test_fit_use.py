@@ -54,10 +54,11 @@ def check_encode(place):
     ok(done.returncode == 0, f"the same bytes {done.stdout[-200:]}")
     with open(place.at("taken", "used.in"), encoding="utf-8") as f:
         deck = f.read()
-    ok("top-s" not in deck and "rounds" not in deck, "the deck leaves them open too")
+    ok("top-s" not in deck and "rounds" not in deck,
+       "used.in leaves atoms per row and rounds open, too")
     place.need("encode", place.at("taken", "used.in"), "--output", place.at("again"))
     done = sagitta("diff", place.at("asked"), place.at("again"))
-    ok(done.returncode == 0, f"and repeats the run {done.stdout[-200:]}")
+    ok(done.returncode == 0, f"used.in repeats the run {done.stdout[-200:]}")
     for words, want in ((["--top-s", 5], (5, 2)), (["--top-s", 1], (1, 1)),
                         (["--rounds", 3], (3, 3)), (["--rounds", 1], (3, 1))):
         said, numbers, text = place.encode("other", *words)
@@ -96,7 +97,7 @@ def page_of(path):
     return done, dict(rows)
 
 
-@claim("the page of a .npy file")
+@claim("inspect shows shape, type and norms of a .npy file")
 def check_npy(place):
     path, rows = place.at("page.npy"), place.rows
     norms = np.linalg.norm(rows.astype("f8"), axis=1)
@@ -138,7 +139,7 @@ def check_npy(place):
     ok(done.returncode == 65 and "is truncated" in done.stderr, f"cut: {done.stderr}")
 
 
-@claim("for files with nothing to show, inspect says what can be done")
+@claim("for files that have nothing to show, inspect says what to do with them")
 def check_hints(place):
     with h5py.File(place.at("empty.h5"), "w") as f:
         f.create_group("nothing")
@@ -150,7 +151,8 @@ def check_hints(place):
     ok(done.returncode == 0 and f"as {place.at('foreign.h5')}:/PATH" in done.stdout,
        f"foreign: {done.stdout}")
     done, _ = page_of(place.at("fit", "dictionary.h5"))
-    ok(":/PATH" not in done.stdout and "top_s" in done.stdout, "not so of ours")
+    ok(":/PATH" not in done.stdout and "top_s" in done.stdout,
+       "inspect gives no such advice for a file of Sagitta")
     with open(place.at("x.pt"), "wb") as f:
         f.write(b"PK\3\4" + b"x" * 100)
     done, _ = page_of(place.at("x.pt"))
@@ -158,7 +160,7 @@ def check_hints(place):
        f"another program's: {done.stderr}")
 
 
-@claim("the peer's explained variance is Sagitta's")
+@claim("bench_sae.py and Sagitta compute the same explained variance")
 def check_peer(place):
     sys.path.append(os.path.join(SOURCE, "scripts"))  # its imports are there
     spec = importlib.util.spec_from_file_location("bench_sae",
@@ -180,7 +182,7 @@ def check_peer(place):
     ok(abs(got - said) < 1e-6 and 0.1 < said < 0.999, f"{got} and {said}")
     steps = [bench.share_of(i, 100, 0.1, 0.5) for i in range(100)]
     ok(steps[0] == 0.1 and max(steps) == 1 == steps[9] == steps[50] and
-       abs(steps[99] - 0.02) < 1e-12, "its learning rate warms up and decays")
+       abs(steps[99] - 0.02) < 1e-12, "the peer's learning rate warms up and decays")
 
 
 with tempfile.TemporaryDirectory() as main:

@@ -74,7 +74,7 @@ def figure(plan, name):
 @claim("the forecast of memory is enough for each job, and not much more")
 def memory_check(folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers take memory of their own")
+        skip("sanitizers take memory of their own, which the forecast does not count")
         return
     for name, job in JOBS.items():
         if name in LONG:
@@ -143,10 +143,11 @@ def taken(folder, job, ranks):
     return took
 
 
-@claim("encode: the forecast for a rank, with the program itself, on 1, 2 and 4 ranks")
+@claim("the forecast for a rank of encode, which counts the program itself, is right on 1, 2 and 4 "
+       "ranks")
 def encode_check(folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers take memory of their own")
+        skip("sanitizers take memory of their own, which the forecast does not count")
         return
     atoms = np.random.default_rng(1).standard_normal((32768, 384)).astype("f4")
     np.save(f"{folder}/large.npy", atoms / np.linalg.norm(atoms, axis=1)[:, None])

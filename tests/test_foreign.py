@@ -147,7 +147,7 @@ def check_open(at, rows):
                   f"it is open, SWMR {swmr}")
         done = encode(at, f"{at}/copy.h5")
         fails(done, 65, ["a program is writing it", "h5clear -s"], f"a copy, SWMR {swmr}")
-        ok("damaged" not in done.stderr, "which is no damage")
+        ok("damaged" not in done.stderr, "the message does not call the file damaged")
         need(encode(at, f"{at}/open.h5"), "it is closed")
 
 
@@ -231,7 +231,8 @@ def check_single(at, rows):
         ok(done.returncode == (65 if what else 0) and what in done.stderr, f"{name}: {done.stderr}")
 
 
-@claim("headers of Python 2 are read as NumPy reads them; similar ones that are wrong are refused")
+@claim("headers that Python 2 wrote are read as NumPy reads them; wrong headers of a similar form "
+       "are refused")
 def check_python2(at, rows, atoms):
     python2(f"{at}/two.npy", rows)
     need(encode(at, f"{at}/two.npy"), "rows")

@@ -81,7 +81,8 @@ def check_scaled(folder, on):
         ok(np.array_equal(got, want), f"atoms of one vector, 2^{power}")
 
 
-@claim("rows of very different sizes together, on any ranks, with the filter and without")
+@claim("rows of very different sizes have the supports of float64, on any ranks, with the filter "
+       "and without")
 def check_mixed(folder, on):
     rows = np.ldexp(ROWS, RANDOM.integers(-118, 119, (N, 1)).astype("i4"))
     rows[100] = 0
@@ -124,7 +125,7 @@ def check_unseen(folder, on):
         ok(done.returncode == 0 and said == 3, f"{said} of 3 {done.stderr[-200:]}")
 
 
-@claim("rows whose scores are beyond float32 are refused, others are not")
+@claim("rows whose scores exceed float32 are refused; rows whose scores nearly do are not")
 def check_large(folder, on):
     rows = ROWS.copy()
     rows[41] = 0.9 * np.finfo("f4").max * FRAMES[3, 0] / abs(FRAMES[3, 0]).max()

@@ -96,7 +96,7 @@ def check_bits(folder):
                 same(joined, f"{folder}/single.h5", "shards of one row, and one file")
 
 
-@claim("the largest cosine is found whichever group routes its atoms")
+@claim("the largest cosine is found, whichever groups route its two atoms")
 def check_cosine(folder):
     atoms = np.load(f"{folder}/atoms.npy")
     atoms[20:25] = atoms[25:30] * np.linspace(-1, 1, P, dtype="f4")
@@ -168,7 +168,7 @@ def candidates_of(done):
     return found and float(found.group(1))
 
 
-@claim("if each rank has all atoms, more ranks give no more candidates")
+@claim("if each rank has all atoms, more ranks leave no more candidates after the filter")
 def check_candidates(folder):
     words = ["--rows", f"{folder}/wide/rows.h5", "--dictionary", f"{folder}/wide/dictionary.h5",
              "--top-s", 8, "--filter", "on", "--device", "cpu", "--threads", 1, "--cosine-limit",
@@ -181,7 +181,7 @@ def check_candidates(folder):
         need(done, grid)
         counts[grid] = candidates_of(done)
     if not counts["1x1"]:
-        skip("this processor has no filter")
+        skip("the filter does not run on this processor")
         return
     one = counts["1x1"]
     ok(counts["2x1"] == one and counts["4x1"] == one and counts["1x4"] > one, str(counts))
@@ -211,7 +211,7 @@ def dry(folder, grid, ranks):
 @claim("auto makes fewer groups if memory is short, and the log has the sizes")
 def check_memory(folder):
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers reserve more than any limit of addresses")
+        return skip("sanitizers reserve terabytes of addresses, which a limit would not allow")
     path = f"{folder}/large.npy"
     np.lib.format.open_memmap(path, "w+", "f4", (1 << 17, 2048)).flush()  # 1 GiB, a hole
     words = words_of(folder, atoms="large.npy", rows="wide.npy", filter="off")

@@ -60,7 +60,7 @@ def check_rounds(folder, rounds, tries):
 
 def main():
     if os.environ.get("SANITIZED"):
-        skip_all("a library that is preloaded, and sanitizers, do not go together")
+        skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
     random.seed(int(os.environ.get("SEED", "19")))
     with tempfile.TemporaryDirectory() as folder:
         values = np.random.default_rng(3)

@@ -73,7 +73,8 @@ def equal(a, b, what):
     need(sagitta("verify", b), what)
 
 
-@claim("stopped again and again, on other ranks and grids: the same file, and the bytes of one run")
+@claim("a job stopped again and again, and resumed on other ranks and grids, has one file and the "
+       "bytes of one run")
 def check_stops(folder):
     jobs = {"encode": ("encode", []), "route": ("route", []), "center": ("encode", ["--center"]),
             "rounds": ("encode", ["--rounds", 2]),
@@ -100,7 +101,7 @@ def check_stops(folder):
         equal(whole, f"{out}/x.h5", name)
 
 
-@claim("SIGKILL at random moments, resumed on other ranks: the bytes of one run")
+@claim("a job killed at random moments, and resumed on other ranks, has the bytes of one run")
 def check_kills(folder):
     whole, draw, kills = f"{folder}/whole-rounds.h5", random.Random(7), 0
     took, trial = 1.0, 0
@@ -132,10 +133,11 @@ def check_kills(folder):
     print(f"# {kills} kills, {trial} results")
 
 
-@claim("SIGKILL at calls for its file, up to the last before it is renamed: the same bytes")
+@claim("a job killed at calls for its file, up to the last one before the renaming, has the same "
+       "bytes when resumed")
 def check_calls(folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     step, calls, killed = 1 if FULL else 37, 1, 0
     words = words_of(folder, "--grid", "2x1", "--rounds", 2, "--resume")
@@ -216,7 +218,8 @@ def check_torn(folder):
         fails(sagitta("inspect", left(out)[0], "--json"), 65, ["damaged"], f"{name}, --json")
 
 
-@claim("a forged record with a right hash is found by comparison with one run")
+@claim("if a record is forged and its hash is right, a comparison with the result of one run shows "
+       "it")
 def check_forged(folder):
     journal, _ = stopped(folder, f"{folder}/forged")
     at = next(a for a in records(journal) if record_head(journal, a)[0])
@@ -341,7 +344,7 @@ def check_before(folder):
 def check_room(folder):
     out = f"{folder}/room"
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     words = words_of(folder, "--grid", "2x1", "--save-seconds", 1e-9, "--output", f"{out}/x.h5")
     code, text = job_end(job_start("encode", *words, ranks=2, LD_PRELOAD=FAULTS, FAULT="room:1"),
@@ -386,7 +389,7 @@ def check_room(folder):
 @claim("a file that cannot be read now ends the job with 74, and the record stays for a later run")
 def check_looks(folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     out = f"{folder}/looks"
     for name in stopped(folder, out):  # each file is made unreadable in turn
@@ -441,7 +444,7 @@ def check_force(folder):
     fails(sagitta("encode", *later_wins(*words, "--dictionary", f"{folder}/short.npy")), 65, [],
           "no dictionary")
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     else:
         for fault, of, code in (("room:1", "", 73), ("fsync:1", "*.journal", 74),
                                 ("write:1", "*.tmp", 74)):

@@ -101,7 +101,7 @@ def results(path):
         return f["rows"][:], f["lse"][:]
 
 
-@claim("rows and lse are those of float64")
+@claim("rows and lse are those of attention in float64")
 def values_check(at):
     for facts in ({}, {"causal": 0}, {"window": 70}, {"causal": 0, "window": 9, "scale": 0.4},
                   {"softcap": 2.0}):
@@ -117,12 +117,12 @@ def values_check(at):
                f"{facts}, {n_q} queries of {n_kv}")
 
 
-@claim("PyTorch's attention is near")
+@claim("rows differ little from those of PyTorch's attention")
 def torch_check(at):
     try:
         import torch
     except ImportError:
-        return peer_missing("there is no PyTorch")
+        return peer_missing("PyTorch is not installed")
     q, k, v = (RANDOM.standard_normal((300, H, D)).astype(np.float32) for _ in range(3))
     capture(f"{at}/t.h5", q, k, v, None, None)
     need(harvest(f"{at}/t.h5", f"{at}/t-rows.h5"), "harvest")
@@ -228,7 +228,7 @@ def window_check(at):
     table = pool["table"].copy()
     for s, position in enumerate(first):
         table[s, :max(position - 39, 0) // 16] = table[s, 0]
-    ok(np.any(table != pool["table"]), "blocks are there again")
+    ok(np.any(table != pool["table"]), "tables name blocks more than once")
     path = capture(f"{at}/s.h5", **last, pool={**pool, "table": table})
     need(harvest(path, f"{at}/s-rows.h5"), "one block for what no query sees")
     same(f"{at}/p-rows.h5", f"{at}/s-rows.h5", "rows")
@@ -286,7 +286,7 @@ def cases_check(runs_of, cases):
                 same(runs[0][1], out, what)
 
 
-@claim("a GPU gives the same bytes; without a GPU the message says so")
+@claim("a GPU gives the same bytes; without a GPU the message says that there is none")
 def gpu_check(at):
     path = capture(f"{at}/c.h5")
     if not gpu_present():

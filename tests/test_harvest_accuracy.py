@@ -97,8 +97,8 @@ def terms_most(q, k, causal):
                 q[:, h] @ k[:, h // group].T).max() for h in range(H)) / np.sqrt(q.shape[2])
 
 
-@claim("if products cancel, errors are within the bounds of (N.27) that count sizes, and far "
-       "beyond the others")
+@claim("if products cancel, errors are within those bounds of (N.27) that count sizes, and far "
+       "beyond the other bounds")
 def cancelling_check(at):
     beyond = 0
     for d, kind, size, causal in ((16, "float32", 100, 1), (128, "float32", 100, 0),
@@ -122,8 +122,8 @@ def cancelling_check(at):
     ok(beyond > 50, f"without what cancels the bound is broken by {beyond:.0f}")
 
 
-@claim("every command warns of large terms, in every kind of capture, and only of those; spare "
-       "cells do not count")
+@claim("harvest, encode, fit and attribute warn of large terms in every kind of capture, without "
+       "counting spare cells")
 def warning_check(at):
     said, words = "terms of scores may reach", ("--top-s", 2, "--output")
     large, small = cancelling("float32", 100, 64), [normal((N, x, 64)) for x in (H, H_KV, H_KV)]
@@ -159,7 +159,7 @@ def warning_check(at):
 def main():
     with tempfile.TemporaryDirectory() as at:
         for d in (16, 64, 96, 128, 192, 256) if FULL else (16, 96, 256):
-            with claim(f"heads of {d} columns: within the bounds"):
+            with claim(f"heads of {d} columns: errors of rows and lse are within the bounds"):
                 width_check(at, d)
         cancelling_check(at)
         warning_check(at)

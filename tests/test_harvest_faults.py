@@ -141,7 +141,8 @@ def allocations_check(p):
         ok(sizes > TRIES // 2, f"{command}: {sizes} sizes are named, of {calls} calls")
 
 
-@claim("if HDF5 lacks memory for a capture, the command ends with 71, and calls no file damaged")
+@claim("if HDF5 lacks memory for a capture, the command ends with 71, and does not call the file "
+       "damaged")
 def library_check(p):
     """HDF5 makes the last third of the allocations of a short command, for its file.  If one of
     them fails, HDF5 may crash."""
@@ -252,7 +253,8 @@ def main():
         stopped_check(p)
         killed_check(p)
         if os.environ.get("SANITIZED"):
-            skip("the sanitizers come first among what is preloaded, and reserve address space")
+            skip("sanitizers must be preloaded first, and reserve address space that this test "
+                 "limits")
         else:
             allocations_check(p)
             library_check(p)

@@ -117,11 +117,12 @@ def check_results(d):
     ok(hashes(d.at("classes.h5")) == {"supports": begun["supports"]}, "classes")
     pair = [hashes(os.path.join(out, name), "contents") for name in FILES]
     of = hashes(os.path.join(out, "supports.h5"))
-    ok(pair[0] == {**pair[1], "dictionary": of["dictionary"]}, "the files of a sweep name it")
+    ok(pair[0] == {**pair[1], "dictionary": of["dictionary"]},
+       "both files of a sweep have the same hashes of contents")
     fit = d.fit(start=os.path.join(out, FILES[0]), codes=os.path.join(out, FILES[1]))
     again = d.refit("more", 1, words=fit, ranks=2)
     ok(hashes(os.path.join(again, "dictionary.h5"))["codes"] == pair[1]["codes"],
-       "what it holds has the hash that it has as an input")
+       "a dataset has the same hash inside the file and as an input")
 
 
 @claim("codes of other rows or of another dictionary are refused")

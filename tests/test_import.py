@@ -93,7 +93,8 @@ def check_infinite(at):
         atom = codes[0][0][1]
         change(folder, lambda t: t["threshold"][1].__setitem__(atom, np.inf))
     ok(threshold[atom] == np.inf and np.isfinite(np.delete(threshold, atom)).all(), f"{threshold}")
-    ok(codes[1] == [c for c in codes[0] if c[1] != atom] and codes[1], "other atoms keep theirs")
+    ok(codes[1] == [c for c in codes[0] if c[1] != atom] and codes[1],
+       "other atoms keep their codes")
 
 
 @claim("used.in repeats an import, and encode takes what it says")
@@ -109,7 +110,7 @@ def check_repeats(at):
                    f"{at}/codes")
     ok(done.returncode == 0 and "top-s 4: as the dictionary was fitted" in done.stderr, done.stderr)
     with h5py.File(f"{at}/codes/supports.h5") as f:
-        ok(f.attrs["nonnegative"] == 1, "its codes are nonnegative")
+        ok(f.attrs["nonnegative"] == 1, "encode gives this dictionary nonnegative codes")
 
 
 def archive(folder, values, write=np.savez):
@@ -139,7 +140,7 @@ def check_archives(at):
     path = archive(f"{at}/gemma", values)
     done = sagitta("import", f"{at}/gemma", "--output", f"{at}/gemma.h5")
     ok(done.returncode == 0 and "program=gemma_scope" in done.stderr, done.stderr)
-    ok(sagitta("verify", f"{at}/gemma.h5").returncode == 0, "it verifies")
+    ok(sagitta("verify", f"{at}/gemma.h5").returncode == 0, "verify passes the import")
     with h5py.File(f"{at}/gemma.h5") as f:
         e = f["encoder"]
         ok(bits(e["decoder"][:], values["W_dec"]) and bits(e["weights"][:], values["W_enc"].T) and
@@ -151,7 +152,8 @@ def check_archives(at):
         made = encode(f, x)
         pre = x @ values["W_enc"] + values["b_enc"]
         acts = np.where(pre > values["threshold"], np.maximum(pre, 0), 0)
-        ok(np.abs(made / e["norm"][:] - acts).max() < 1e-5, "its forward pass")
+        ok(np.abs(made / e["norm"][:] - acts).max() < 1e-5,
+           "the encoder's codes are those of its forward pass")
     done = sagitta("encode", "--rows", f"{at}/x.npy", "--encoder", f"{at}/gemma.h5", "--output",
                    f"{at}/gemma-codes.h5")
     ok(done.returncode == 0, done.stderr)
@@ -343,9 +345,11 @@ def check_errors(at):
     done = sagitta("import", folder, "--output", f"{folder}/x.h5")
     ok(done.returncode == 0 and "its decoder alone" in done.stderr, f"gated: {done.stderr}")
     with h5py.File(f"{folder}/x.h5") as f:
-        ok("kind" not in f["encoder"].attrs and "weights" not in f["encoder"], "and nothing else")
+        ok("kind" not in f["encoder"].attrs and "weights" not in f["encoder"],
+           "the file has no other part of the encoder")
     done = sagitta("import", "--output", f"{at}/x.h5")
-    ok(done.returncode == 2 and "folder is missing" in done.stderr, "no folder named")
+    ok(done.returncode == 2 and "folder is missing" in done.stderr,
+       "a command without a folder is refused")
     done = sagitta("import", folder, "--output", f"{folder}/x.h5")
     ok(done.returncode == 73 and "--force" in done.stderr, f"a result is there: {done.stderr}")
 

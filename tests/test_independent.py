@@ -46,7 +46,7 @@ def check_route(x, d, got):
     ok(np.array_equal(order, got["indices"]), f"supports of {len(x)} rows equal NumPy's")
     score = np.take_along_axis(z, order, 1)
     ok(np.array_equal(score.view(np.uint32), got["score"].view(np.uint32)),
-        "scores too, bit for bit")
+        "scores have NumPy's bits")
 
 
 def check_codes(x, d, got):
@@ -90,7 +90,7 @@ def check_metrics(x, d, got, metrics, density):
         ok(abs(metrics[name] - value) <= 1e-9 * max(1, abs(value)),
            f"{name} = {metrics[name]:.6g} equals NumPy's")
         ok(isinstance(metrics[name + "_formula"], str), f"{name} brings its formula")
-    ok(np.array_equal(density, fires), "density counts")
+    ok(np.array_equal(density, fires), "the density counts the codes of each atom")
 
 
 @claim("nonnegative codes are scipy's nnls, and meet the conditions of Karush, Kuhn and Tucker")

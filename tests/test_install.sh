@@ -1,7 +1,7 @@
 #!/bin/sh
 # Claim: make install installs everything that make installcheck looks for, and make installcheck
 # notices a file that is missing.  The modulefile sets the paths.  Every recipe has the version.
-[ -z "$EMULATOR" ] || { echo '1..0 # SKIP no program to run under an emulator'; exit 0; }
+[ -z "$EMULATOR" ] || { echo '1..0 # SKIP make installcheck does not use the emulator'; exit 0; }
 build=${builddir:-.}
 source=$(cd "${srcdir:-.}" && pwd)
 work=$(mktemp -d)
@@ -26,15 +26,15 @@ whole=$?
 claim_check $whole 'make installcheck'
 [ $whole -eq 0 ] || explain "$work/installcheck.log"
 grep -q '^installcheck: Sagitta .* is whole' "$work/installcheck.log"
-claim_check $? 'it says that all is there'
+claim_check $? 'make installcheck says that all is there'
 
 claim_begin 'make installcheck notices a missing file'
 for name in sagitta sagitta-encode.1 results.py CITATION.cff; do
   find "$work/root" -type f -name "$name" ! -path '*bash-completion*' > "$work/found"
   if [ ! -s "$work/found" ]; then
     case $name in
-      *.1) claim_skip 'no man pages without help2man' ;;
-      *) claim_check 1 "there is no $name" ;;
+      *.1) claim_skip 'man pages are made by help2man, which is not installed' ;;
+      *) claim_check 1 "make install installs $name" ;;
     esac
     continue
   fi
@@ -42,7 +42,7 @@ for name in sagitta sagitta-encode.1 results.py CITATION.cff; do
   mv "$file" "$work/away"
   make_it installcheck && got=0 || got=1
   [ "$whole$got" = 01 ]
-  claim_check $? "$name is gone, and installcheck says nothing"
+  claim_check $? "make installcheck fails without $name"
   mv "$work/away" "$file"
 done
 
@@ -57,12 +57,12 @@ proc prepend-path {name path} { puts "$name $path" }
 source [lindex $argv 0]
 EOF
   tclsh "$work/stub.tcl" "$module" > "$work/paths"
-  claim_check $? 'it is Tcl'
+  claim_check $? 'tclsh runs the modulefile'
   while read -r name path; do
     [ -d "$work/root$path" ]
-    claim_check $? "$name: there is no $path"
+    claim_check $? "the folder $path of $name exists"
   done < "$work/paths"
-  claim_check "$([ "$(wc -l < "$work/paths")" -eq 3 ]; echo $?)" 'three paths'
+  claim_check "$([ "$(wc -l < "$work/paths")" -eq 3 ]; echo $?)" 'the modulefile sets three paths'
 else
   claim_skip 'tclsh is not installed'
 fi

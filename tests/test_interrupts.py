@@ -116,7 +116,7 @@ def check_taken(folder):
 
 def main():
     if os.environ.get("SANITIZED"):
-        skip_all("the sanitizers come first among what is preloaded")
+        skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
     with tempfile.TemporaryDirectory() as folder:
         inputs_make(folder)
         check_interrupted(folder)

@@ -60,7 +60,7 @@ def check_independent_readers(path):
     except ImportError as error:
         peer_missing(str(error))
     if not shutil.which("h5dump"):
-        peer_missing("no h5dump")
+        peer_missing("h5dump is not installed")
         return
     dump = subprocess.run(["h5dump", "-p", path], capture_output=True, text=True, check=False)
     ok(dump.returncode == 0 and "FLETCHER32" in dump.stdout and "csr_matrix" in dump.stdout,
@@ -381,7 +381,7 @@ def check_hostile(folder):
         "odd types are shown")
 
 
-@claim("inspect shows the page")
+@claim("inspect shows the metrics, datasets and texts of a file")
 def check_inspect(path):
     page = tool("inspect", path).stdout
     ok(all(words in page for words in ("sagitta supports, format version 4", "explained_variance",
@@ -394,7 +394,8 @@ def check_inspect(path):
 
 with tempfile.TemporaryDirectory() as where:
     supports = f"{where}/supports.h5"
-    ok(tool("supports", supports, N, K, S, D, 1, 3, 33).returncode == 0, "supports of frames")
+    ok(tool("supports", supports, N, K, S, D, 1, 3, 33).returncode == 0, "a file with supports of "
+                                                                         "frames is made")
     check_independent_readers(supports)
     check_inspect(supports)
     check_promises(supports, SUPPORTS)

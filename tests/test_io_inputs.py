@@ -54,7 +54,7 @@ def half_patterns():
     return bits, np.where(quiet, manual, wide.view("u4")).astype("u4").view("f4")
 
 
-@claim("types of HDF5 are read with one rounding or refused")
+@claim("values of each HDF5 type are read with one rounding, or the type is refused")
 def check_hdf5_types(folder):
     doubles = awkward_doubles()
     with np.errstate(over="ignore"):
@@ -111,7 +111,7 @@ def check_hdf5_types(folder):
     is_refused(folder, 74, ["cannot open", "/rows.h5"], folder, "a folder without the file")
 
 
-@claim("every layout is read")
+@claim("HDF5 datasets of different layouts are read")
 def check_layouts(folder):
     values = np.random.default_rng(2).standard_normal((3000, 40)).astype("f4")
     path = f"{folder}/layouts.h5"
@@ -133,7 +133,7 @@ def check_layouts(folder):
     is_read(f"{path}:/compact", values[:300], folder, "layout: compact")
 
 
-@claim("reads in several pieces")
+@claim("values that are read in several pieces are right")
 def check_blocks(folder):
     """Reads whose values are converted in several pieces."""
     values = np.random.default_rng(4).standard_normal((1700, 700))
@@ -147,7 +147,7 @@ def check_blocks(folder):
         is_read(f"{folder}/blocks.npy", expected, folder, f"many {kind}, npy")
 
 
-@claim("colons in names")
+@claim("names of files and datasets may contain colons")
 def check_names(folder):
     values = np.ones((3, 2), "f4")
     odd = f"{folder}/a:/b"

@@ -28,7 +28,7 @@ CUT = (0, 2 * BLOCK, 3 * BLOCK, 8 * BLOCK, N)
 LOCKED = "*.*[kl]"  # *.lock and *.journal
 KILLS = 60 if FULL else 4
 PRELOADS = not os.environ.get("SANITIZED")
-NONE = "the sanitizers come first among what is preloaded"
+NONE = "a sanitizer must be preloaded first, so this test cannot preload a library"
 
 
 def words_of(folder, *more):
@@ -80,7 +80,7 @@ def whole_of(folder, name, command="encode", *more):
     return whole
 
 
-@claim("ranges of several jobs, at once, on any ranks and in any order: the bytes of one job")
+@claim("jobs that encode ranges at once, on any ranks and in any order, give the bytes of one job")
 def check_equal(folder):
     jobs = {"encode": ("encode",), "route": ("route",), "center": ("encode", "--center"),
             "rounds": ("encode", "--rounds", 2, "--rho", 0.3),
@@ -110,7 +110,7 @@ def check_equal(folder):
 @claim("merge of 8 ranges reads at most two chunks of each array of a range, and writes no row")
 def check_reads(folder):
     if not shutil.which("strace"):
-        skip("no strace")
+        skip("strace is not installed")
         return
     out, told = f"{folder}/reads", f"{folder}/calls"
     all_joined(folder, out, cut=(*range(0, 8 * BLOCK, BLOCK), N))
@@ -140,7 +140,7 @@ def check_reads(folder):
     ok(0 < reads <= 8 * 3 * 2, f"{reads} chunks are read")
 
 
-@claim("jobs that are killed, and resumed on other ranks: the same bytes")
+@claim("jobs that are killed, and resumed on other ranks, give the same bytes")
 def check_kills(folder):
     draw, took = random.Random(3), 1.0
     for trial in range(KILLS):
@@ -173,7 +173,8 @@ def check_kills(folder):
         shutil.rmtree(out)
 
 
-@claim("merge that is killed at calls for its files, and repeated on other ranks: the same bytes")
+@claim("merge that is killed at calls for its files, and repeated on other ranks, gives the same "
+       "bytes")
 def check_merge_kills(folder):
     if not PRELOADS:
         skip(NONE)
@@ -379,7 +380,7 @@ def check_work(folder):
     equal(whole_of(folder, "encode"), f"{out}/supports.h5", "no locks")
 
 
-@claim("disks that are full or fail: 73 or 74, and recorded rows stay")
+@claim("if a disk is full or fails, the job ends with 73 or 74, and recorded rows stay")
 def check_disks(folder):
     if not PRELOADS:
         skip(NONE)

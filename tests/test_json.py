@@ -263,7 +263,7 @@ def numbers_of(line):
     return {k: v for k, v in re.findall(r"(\w+)=(\S+)", line)}
 
 
-@claim("jobs print what their log and run.json have, and where their result is")
+@claim("jobs print what their log and run.json have, and the place of their result")
 def check_jobs(p):
     words = ["--rows", p.rows, "--dictionary", p.dictionary]
     supports = [*words, "--supports", p.run]
@@ -418,7 +418,7 @@ def check_plans(p):
     ok(page["systems"] == 9 and page["systems_bytes"] > 0, f"{page}")
 
 
-@claim("every benchmark prints the lines of its table")
+@claim("--json of a benchmark prints the lines of its table")
 def check_bench(p):
     small = ["--repeats", 2]
     shape = ["--n-rows", 64, "--atoms", 256, "--columns", 16]
@@ -555,7 +555,7 @@ def check_documents(p):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        with claim("rows, a dictionary and their supports"):
+        with claim("rows, a dictionary and supports are made"):
             place = Place(folder)
         check_inspect(place)
         check_foreign(place)

@@ -18,7 +18,8 @@ KINDS = {"relu": "learning_relu", "topk": "saelens_topk_rescaled", "jumprelu": "
          "batchtopk": "learning_batchtopk"}
 
 
-@claim("encoders of every kind; rows without atoms, with more atoms than columns, and equal rows")
+@claim("encoders of every kind are imported, also if some atoms are equal or some rows have no "
+       "atoms")
 def make(at):
     rng = np.random.default_rng(5)
     x = rng.standard_normal((N + M, 16)).astype("f4")
@@ -132,7 +133,8 @@ def check_peers(at):
     ok((supports(f"{at}/relu-2/supports.h5")[2] == 0).any(), "codes of 0 stay in the support")
 
 
-@claim("the same bytes on 1, 2, 3 and 5 ranks, with any threads, and on a GPU if there is one")
+@claim("refit has the same bytes on 1, 2, 3 and 5 ranks, on any number of threads, and on a GPU if "
+       "there is one")
 def check_ranks(at):
     for kind, sign in (("relu", "nonnegative"), ("quiet", "signed")):
         for ranks, more in ((1, ()), (2, ("--threads", 2)), (3, ()), (5, ("--threads", 1))):

@@ -97,7 +97,7 @@ def barriers_find(form):
 
 with tempfile.TemporaryDirectory() as scratch:
     CXX = compiler_find(scratch)
-    with claim("no two accesses without a barrier between them"):
+    with claim("no two threads of a kernel access a value without a barrier between them"):
         for at, form in enumerate(FORMS + [DENSE]):
             place = os.path.join(scratch, f"form{at}")
             kernels_make(place, form)

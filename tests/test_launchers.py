@@ -44,7 +44,8 @@ def check_step(folder):
     ok(not os.path.exists(f"{folder}/srun"), "nothing is written")
 
 
-@claim("every command with MPI does so, with every launcher")
+@claim("every command with MPI refuses to run as separate processes, whichever launcher starts "
+       "them")
 def check_commands(folder):
     names = sagitta("--list-options").stdout.split()
     ok(len(names) > 20, f"{len(names)} commands")
@@ -60,7 +61,7 @@ def check_commands(folder):
         check_refused(folder, "encode", encode(folder, "other"), more)
 
 
-@claim("one process of an allocation, of a step, or of a script in a step runs")
+@claim("a single process in an allocation or in a step runs, and so does mpirun in a step")
 def check_alone(folder):
     alone = ({"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_PROCID": "0"},
              {**STEP, "SLURM_STEP_NUM_TASKS": "1"})

@@ -85,7 +85,7 @@ def check_bits(folder, cases):
             if "--quantum" in policy:
                 words = [*case.words, *STEPS[:-2], *policy]
             name = " ".join(map(str, policy))
-            with claim(f"case {i}, {name}: replies to 4 clients are encode's"):
+            with claim(f"case {i}, {name}: replies to 4 clients have the bits of encode"):
                 with Served(folder, *words, threads=1 + i % 2) as served:
                     wrong = clients_run(4, client_run, served.path, case)
                     with live.connect(served.path) as server:
@@ -93,7 +93,7 @@ def check_bits(folder, cases):
                     code, _, text = served.end()
                 ok(not wrong, f"wrong replies (client, request, rows): {wrong[:5]}")
                 ok(status["live_requests"] + status["bulk_requests"] == 100, f"all: {status}")
-                ok(code == 0, f"it ends with {code}: {text[-300:]}")
+                ok(code == 0, f"the server ends with {code}: {text[-300:]}")
 
 
 @claim("a request may have the first entries of each row, or those that are watched")
@@ -115,7 +115,8 @@ def check_entries(served, case):
         atoms = np.unique(case.atoms[at[:3], 1])
         server.watch(atoms)
         seen = server.encode(case.rows[at], watched=True, scores=True)
-        ok(seen.atoms.shape == (40, len(atoms)), f"as wide as what is watched: {seen.atoms.shape}")
+        ok(seen.atoms.shape == (40, len(atoms)),
+           f"a reply is as wide as what is watched: {seen.atoms.shape}")
         for i in at:
             want = [j for j in range(s) if case.atoms[i, j] in atoms]
             n = len(want)
@@ -154,7 +155,7 @@ def check_types(served, case):
         try:
             import torch
         except ImportError:
-            return peer_missing("there is no PyTorch")
+            return peer_missing("PyTorch is not installed")
         for dtype in torch.float32, torch.float16, torch.bfloat16:
             rows = torch.tensor(case.rows[:30]).to(dtype)
             a, b = server.encode(rows), server.encode(rows.to(torch.float32).numpy())
@@ -198,7 +199,7 @@ def check_example(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        with claim("encode's results are there"):
+        with claim("results of encode, for comparison, are made"):
             cases = cases_make(folder)
         check_bits(folder, cases)
         with Served(folder, *cases[1].words, *STEPS) as served:

@@ -48,7 +48,7 @@ def check_make(folder, names):
     before = read(folder, "own/server.secret")
     done = sagitta("serve", "--make-keys", f"{folder}/own")
     ok(done.returncode == 73 and "keys want a new folder" in done.stderr, f"{done.stderr}")
-    ok(before == read(folder, "own/server.secret"), "they are what they were")
+    ok(before == read(folder, "own/server.secret"), "keys that exist are unchanged")
     ok(len({read(folder, name, kind) for name in names for kind in (
         "server.secret", "client.secret", "server.pub", "clients/client.pub")}) == 4 * len(names),
        "no two are the same")
@@ -113,7 +113,7 @@ def check_removed(folder, keys, address):
     name = f"{keys}/clients/other.pub"
     shutil.copy(f"{folder}/other/clients/client.pub", name)
     with live.connect(address, 20, f"{folder}/other") as other:
-        ok(soon(other, False) is None, "it is served")
+        ok(soon(other, False) is None, "a client with a known key is served")
         os.remove(name)
         told = soon(other, True)
         ok(told and "does not know the key of this client any more" in told, f"removed: {told}")
@@ -164,17 +164,18 @@ def check_keys(folder, words):
             for data in b"", b"\xff" * 100, os.urandom(4096), b"GET / HTTP/1.0\r\n\r\n":
                 with socket.create_connection((host, int(port))) as s:
                     s.sendall(data)
-            ok(server.encode(np.ones((1, P), "f4")).count[0] == S, "the first is served")
+            ok(server.encode(np.ones((1, P), "f4")).count[0] == S,
+               "the first client is still served")
         done = sagitta("serve", *words, "--keys", keys, "--listen", address)
         ok(done.returncode == 73 and "give --listen another port" in done.stderr,
            f"a second server: {done.returncode} {done.stderr[-300:]}")
         code, out, text = served.end()
-        ok(code == 0, f"it ends with {code}: {text[-300:]}")
+        ok(code == 0, f"the server ends with {code}: {text[-300:]}")
     ok(text.count("refused a client at '127.0.0.1'") == 1, f"refusals are told once: {text}")
     secrets = [read(folder, name, kind).strip() for name in ("own", "other")
                for kind in ("server.secret", "client.secret")]
     said = f"{text} {out} {told} {done.stderr} {read(served.ready)}"
-    ok(not any(secret in said for secret in secrets), "no secret was said")
+    ok(not any(secret in said for secret in secrets), "no message has the secret key")
 
 
 @claim("a port without keys that is open to this machine only gives a warning")

@@ -66,8 +66,8 @@ def check_deaf(served):
                 time.sleep(0.001)
         grown, status = served.memory() - before, server.status()
         ok(most - 2 * REPLY < status["unread"]["bytes"] <= most, f"up to the limit: {status}")
-        ok(status["refused"]["busy"] > n / 2, f"then it is refused: {status}")
-        ok(grown < MOST_GROWTH, f"it grew by {grown} MiB")
+        ok(status["refused"]["busy"] > n / 2, f"the client is refused then: {status}")
+        ok(grown < MOST_GROWTH, f"the server grew by {grown} MiB")
         ok(is_served(served), "others are served")
         kinds = {}
         while sum(kinds.values()) < n - status["unread"]["lost"] and deaf.socket.poll(5000):
@@ -75,7 +75,7 @@ def check_deaf(served):
             kinds[kind] = kinds.get(kind, 0) + 1
         ok(kinds[130] == status["bulk_requests"] - done, f"what was computed is there: {kinds}")
         reply = deaf.ask(message(rows=ROWS, bulk=1, flags=1))
-        ok(reply and reply[0] == 130, "and it is served again")
+        ok(reply and reply[0] == 130, "the client is served again")
         ok(server.status()["unread"]["bytes"] < REPLY, f"{server.status()['unread']}")
     deaf.close()
 
@@ -128,7 +128,7 @@ def raw_socket(path, seconds=20):
     return s.close()
 
 
-@claim("random bytes end at most their own connection")
+@claim("random bytes end at most the connection that sent them")
 def check_bytes(served):
     rng, greeting = random.Random(3), b"\xff" + b"\0" * 8 + b"\x7f\x03\0NULL" + b"\0" * 48
     before = served.memory()
@@ -142,30 +142,31 @@ def check_bytes(served):
     ok(served.memory() - before < MOST_GROWTH, f"from {before} to {served.memory()} MiB")
 
 
-@claim("if connections are opened without end, existing ones stay, and the program keeps "
-       "descriptors")
+@claim("if connections are opened without end, the earlier ones are served, and the program keeps "
+       "free descriptors")
 def check_connections(folder, words):
     if shutil.which("prlimit") is None:
-        return skip("no prlimit here")
+        return skip("prlimit is not installed")
     with Served(folder, *words, before=["prlimit", f"--nofile={FILES}:{FILES}"]) as served:
         with live.connect(served.path) as server:
             own = [raw_socket(served.path)]
             while own[-1] and len(own) < 2 * FILES:
                 own.append(raw_socket(served.path, 2))
             ok(len(own) > FILES, f"{len(own)} connections beside a limit of {FILES}")
-            ok(served.job.poll() is None, "it is there")
-            ok(server.submit(np.ones((2, P), "f4")).result(20).atoms.shape == (2, S), "and serves")
+            ok(served.job.poll() is None, "the server is running")
+            ok(server.submit(np.ones((2, P), "f4")).result(20).atoms.shape == (2, S),
+               "the server replies to existing clients")
             for s in filter(None, own):
                 s.close()
-        ok(is_served(served), "and a new client, when they are gone")
+        ok(is_served(served), "when the connections are gone, a new client is served")
         code, _, text = served.end()
-        ok(code == 0, f"it ends with {code}: {text[-300:]}")
+        ok(code == 0, f"the server ends with {code}: {text[-300:]}")
 
 
 @claim("another user cannot connect")
 def check_user(served):
     if os.geteuid():
-        return skip("only root can be another user")
+        return skip("this test needs root, to become another user")
     ok(connects(served.path, 0)[0], "this user can connect")
     can, text = connects(served.path, NOBODY)
     ok(not can and "PermissionError" in text, f"nobody can not: {text[-200:]}")
@@ -187,7 +188,7 @@ def main():
             check_flood(served)
             check_bytes(served)
             code, _, text = served.end()
-            ok(code == 0, f"it ends with {code}: {text[-300:]}")
+            ok(code == 0, f"the server ends with {code}: {text[-300:]}")
         check_connections(folder, words)
     done_testing()
 

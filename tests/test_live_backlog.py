@@ -78,7 +78,8 @@ def ask(path, rows, seed, ends):
 
 def check_bits(folder, work, policy):
     name = "-".join(map(str, policy)).replace("--", "")
-    with claim(f"{os.path.basename(work.folder)}, {' '.join(map(str, policy))}: as encode"):
+    with claim(f"{os.path.basename(work.folder)}, {' '.join(map(str, policy))}: "
+               "the bytes of encode"):
         words = [*work.words, *STEPS, *policy, "--backlog", work.list(name), "--verbose"]
         with Served(folder, *words) as served, live.connect(served.path) as server:
             ends = threading.Event()
@@ -93,7 +94,7 @@ def check_bits(folder, work, policy):
             code, _, text = served.end()
         ok(status["files"]["done"] == work.n and status["files"]["failed"] == 0, f"{status}")
         ok(status["live_requests"] > 0, f"requests were answered meanwhile: {status}")
-        ok(code == 0, f"it ends with {code}: {text[-500:]}")
+        ok(code == 0, f"the server ends with {code}: {text[-500:]}")
         ok(text.count("for files of the backlog") == 2, "pieces are made once, for all files")
         work.compare(name, "whole")
 
@@ -167,7 +168,7 @@ def check_kill(folder, work):
                 saved = rows
             served.end(signal.SIGKILL)
         kills += 1
-    ok(kills > 1, f"it was killed {kills} times")
+    ok(kills > 1, f"the server was killed {kills} times")
     with Served(folder, *words) as served, live.connect(served.path) as server:
         status = finished(server)
         code, _, text = served.end()
@@ -195,12 +196,13 @@ def check_fail(folder, work):
     with Served(folder, *words) as served, live.connect(served.path) as server:
         files = finished(server)["files"]
         ok(files["done"] == 1 and files["failed"] == 2 and files["all"] == 3, f"{files}")
-        ok(server.encode(work.rows[:3]).count.shape == (3,), "and it serves")
+        ok(server.encode(work.rows[:3]).count.shape == (3,), "the server still serves clients")
         code, _, text = served.end()
     ok(code == 65 and "line 1 of" in text and "nan.h5:/rows' is nan" in text, text[-900:])
     ok("line 2 of" in text and "has the norm 1e+38, above 1e+37" in text, text[-900:])
     ok("2 of the 3 files of" in text, text[-500:])
-    ok(not os.path.exists(f"{folder}/fail0/supports.h5"), "nothing looks like a result")
+    ok(not os.path.exists(f"{folder}/fail0/supports.h5"),
+       "the folder has no file that looks like a result")
     ok([n for n in os.listdir(folder) if n.startswith(("fail1.h5", ".fail1.h5."))] == [],
        f"nothing is left of it: {os.listdir(folder)}")
     done = sagitta("diff", work.result("fail", 0), f"{work.folder}/want0/supports.h5")
@@ -228,7 +230,7 @@ def check_left(folder, work):
             ok(code == 73 and files["failed"] == 1 and "of a job that stopped" in text and
                there == [True, True, False], f"{more}: {code} {files} {there} {text[-500:]}")
     done = sagitta("diff", f"{out}/supports.h5", f"{work.folder}/want0/supports.h5")
-    ok(done.returncode == 0, f"it is as encode's: {done.stdout[-300:]}")
+    ok(done.returncode == 0, f"the result has the bytes of encode: {done.stdout[-300:]}")
 
 
 def data_size(server):
@@ -249,13 +251,13 @@ def check_memory(folder, work):
             f.writelines(f"{folder}/first.h5 {folder}/many/{i}.h5\n" for i in range(n))
         words = [*work.words, *STEPS, "--backlog", f"{folder}/many.txt"]
         with Served(folder, *words) as served, live.connect(served.path) as server:
-            ok(finished(server)["files"]["failed"] == n, "all fail")
+            ok(finished(server)["files"]["failed"] == n, "all files of the list fail")
             sizes.append(data_size(served))
             served.end()
     ok(sizes[1] - sizes[0] < 2000, f"KiB after 20 and 420 files that failed: {sizes}")
 
 
-@claim("for complete results it gives the warnings that encode gives")
+@claim("for complete results serve gives the warnings that encode gives")
 def check_advice(folder, work):
     names, seen = [], set()
     for name, times in ("far", 20), ("near", 1):

@@ -7,7 +7,7 @@ import tempfile
 from tap import claim, done_testing, ok, sagitta
 
 
-@claim("sagitta serve accepts clients, or says what this build lacks")
+@claim("sagitta serve accepts clients, or without ZeroMQ names the package to install")
 def check(folder):
     with open(os.path.join(os.environ.get("builddir", "."), "src", "config.h")) as f:
         has_zeromq = "#define HAVE_ZMQ 1" in f.read()
@@ -18,7 +18,7 @@ def check(folder):
     code, text = (0, "accepts clients at") if has_zeromq else (69, "install libzmq3-dev")
     ok(done.returncode == code and text in done.stderr, f"{done.returncode} {done.stderr}")
     done = sagitta("serve", "--help")
-    ok(done.returncode == 0 and "--backlog" in done.stdout, f"its help: {done.returncode}")
+    ok(done.returncode == 0 and "--backlog" in done.stdout, f"the help of serve: {done.returncode}")
 
 
 def main():

@@ -196,7 +196,7 @@ def check_interrupt(folder, words):
             cut = [is_interrupted(lambda: server.submit(rows, bulk=True), 0.05)
                    for _ in range(CREDIT + 1)]
             served.job.send_signal(signal.SIGCONT)
-            ok(all(cut) and len(first.result(60).atoms) == len(rows), f"they waited: {cut}")
+            ok(all(cut) and len(first.result(60).atoms) == len(rows), f"requests waited: {cut}")
             served.job.send_signal(signal.SIGSTOP)
             waits = [is_interrupted(lambda: server.submit(rows[:1]), 5) for _ in range(CREDIT)]
             served.job.send_signal(signal.SIGCONT)
@@ -278,7 +278,8 @@ def check_late(served):
                 ok(error.reason == reason, f"{reason}: {error}")
         ok(all(len(f.result(60).atoms) == 1000 for f in bulk), "the others have results")
         refused = server.status()["refused"]
-        ok(refused["late"] == 1 and refused["cancelled"] == 1, f"they are counted: {refused}")
+        ok(refused["late"] == 1 and refused["cancelled"] == 1,
+           f"late and cancelled requests are counted: {refused}")
 
 
 def main():
@@ -297,7 +298,7 @@ def main():
             check_credit(served)
             check_late(served)
             code, _, text = served.end()
-            ok(code == 0, f"it ends with {code}: {text[-300:]}")
+            ok(code == 0, f"the server ends with {code}: {text[-300:]}")
         check_interrupt(folder, words)
     done_testing()
 

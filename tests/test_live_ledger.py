@@ -59,7 +59,7 @@ def record(folder, name, words):
                 "--record") as served:
         told = clients_run(3, client_run, served.path, rows)
         code, _, text = served.end()
-    ok(code in (0, 75), f"it ends with {code}: {text[-400:]}")
+    ok(code in (0, 75), f"the server ends with {code}: {text[-400:]}")
     return told
 
 
@@ -86,7 +86,8 @@ def check_policy(folder, name, words):
         ok("planned again" in done.stdout, done.stdout[-300:])
         with h5py.File(f"{folder}/{name}/ledger.h5") as f:
             parts = f["run/admitted"][:]
-        ok((parts[:, 1] >= 0).any() and (parts[:, 2] > 0).any(), "requests and files are in it")
+        ok((parts[:, 1] >= 0).any() and (parts[:, 2] > 0).any(),
+           "the ledger has requests and files")
         done = need("serve", *words, "--replay", f"{folder}/{name}", "--threads", 2)
         ok(" 0 of them other" in done.stderr, done.stderr[-300:])
 
@@ -206,7 +207,7 @@ def check_replay(folder, words):
         ok(done.returncode == 2 and text in done.stderr, f"{more}: {done.stderr[-300:]}")
 
 
-@claim("a bulk request that is cancelled while it is computed has rows in the steps until then, "
+@claim("a bulk request that is cancelled during its computation has rows in the steps before that, "
        "and no results")
 def check_cancelled(folder, words):
     few = ["--step-rows", 16, "--live-rows", 16, "--policy", "off", "--ledger", f"{folder}/gone"]
@@ -217,7 +218,7 @@ def check_cancelled(folder, words):
                 pass
             server.cancel(future)
             try:
-                ok(not future.result(120), "it has results")
+                ok(not future.result(120), "the cancelled request has results")
             except live.Refused as error:
                 ok(error.reason == "cancelled", f"{error}")
             ok(bool(server.encode(np.ones((40, P), "f4"), bulk=True)), "the next one has results")
@@ -259,7 +260,7 @@ def grown(served, bulk):
 @claim("a ledger that grows to its limit takes no more memory than that")
 def check_limit(folder, words):
     if os.environ.get("SANITIZED"):
-        skip("sanitizers keep what is freed")
+        skip("sanitizers keep memory that was freed, so its growth cannot be checked")
         return
     bulk, most = 65536, 40  # 20 requests have 5 MiB of rows each; the ledger has `most` MiB
     words = [*words, "--policy", "off", "--bulk-rows", bulk]
@@ -269,7 +270,8 @@ def check_limit(folder, words):
                 most) as served:
         growth = grown(served, bulk)
     ok(growth > without + most / 2, f"rows are kept: {growth}, without them {without}")
-    ok(growth < without + most + 16, f"it grows by {growth} MiB, without a ledger by {without}")
+    ok(growth < without + most + 16,
+       f"the server grows by {growth} MiB, without a ledger by {without}")
 
 
 def main():

@@ -144,14 +144,15 @@ def check_order(case):
         ok(asked(raw, case, at[4:6])[:2] == good, "what was refused changed nothing")
         reply = asked(raw, case, at[6:8], stream=2)
         ok(reply[:2] == (255, 1) and "no such stream" in reply[2], f"another stream: {reply}")
-        ok(asked(raw, case, at[:2], stream=2)[:2] == good, "it begins")
-        ok(asked(raw, case, at[:2], stream=3)[:2] == good, "a third")
+        ok(asked(raw, case, at[:2], stream=2)[:2] == good, "a second stream begins")
+        ok(asked(raw, case, at[:2], stream=3)[:2] == good, "a third stream begins")
         reply = asked(raw, case, at[:2], stream=4)
         ok(reply[:2] == (255, 2) and "all streams are in use" in reply[2], f"a fourth: {reply}")
-        ok(asked(raw, case, at[:0], stream=3, position=0)[:2] == good, "the third ends")
-        ok(asked(raw, case, at[:2], stream=4)[:2] == good, "then there is room")
+        ok(asked(raw, case, at[:0], stream=3, position=0)[:2] == good, "the third stream ends")
+        ok(asked(raw, case, at[:2], stream=4)[:2] == good, "there is room for another stream then")
         reply = asked(raw, case, at[2:4], stream=3)
-        ok(reply[:2] == (255, 1) and "no such stream" in reply[2], f"it has ended: {reply}")
+        ok(reply[:2] == (255, 1) and "no such stream" in reply[2],
+           f"an ended stream is refused: {reply}")
         raw.close()
         with live.connect(served.path) as server:
             try:
@@ -161,7 +162,7 @@ def check_order(case):
             except ValueError as error:
                 ok("g has the shape" in str(error), f"{error}")
         code, _, text = served.end()
-        ok(code == 0, f"it ends with {code}: {text[-300:]}")
+        ok(code == 0, f"the server ends with {code}: {text[-300:]}")
 
 
 def reason(future):
@@ -195,7 +196,7 @@ def check_fuzz(case):
             while server.status()["waiting"]["bytes"] and time.time() < end:
                 time.sleep(0.01)
         code, _, text = served.end()
-        ok(code == 0, f"it ends with {code}: {text[-300:]}")
+        ok(code == 0, f"the server ends with {code}: {text[-300:]}")
         raw.close()
 
 
@@ -235,11 +236,11 @@ def check_cancel_later(case):
                    for piece in pieces]
         server.cancel(futures[2])
         told = [reason(f) for f in futures[2:]]
-        ok(not before.done() and not futures[0].done(), "those before it wait")
+        ok(not before.done() and not futures[0].done(), "requests before the cancelled one wait")
         ok("cancelled" in str(told[0]) and
            all("an earlier request of its stream" in str(t) for t in told[1:]), f"{told}")
         wrong = list(other_replies(list(zip(futures[:2], pieces)), case))
-        ok(not wrong, "those before it have their codes")
+        ok(not wrong, "requests before the cancelled one have their codes")
         told = reason(stream.submit(*case.part(at[180:182])))
         ok("was given up" in str(told), f"later: {told}")
 
@@ -273,7 +274,7 @@ def check_end(case):
             pass
         code, _, text = served.end(signal.SIGTERM, seconds=600)
         told = [reason(f) for f in futures]
-        ok(code == 0, f"it ends with {code}: {text[-300:]}")
+        ok(code == 0, f"the server ends with {code}: {text[-300:]}")
         ok(told[0] == len(at) and told[3] == 1, f"what has begun: {told}")
         ok(all("closing" in str(t) for t in told[1:3]) and
            all("given up" in str(t) or "closing" in str(t) for t in told[4:]), f"others: {told}")
@@ -289,7 +290,7 @@ def check_killed(case):
         waits = stream.submit(*case.part(np.resize(at, 20000)), bulk=True)
         while not server.status()["bulk_rows"]:
             pass
-        ok(not waits.done(), "it is in work")
+        ok(not waits.done(), "the request is being computed")
         served.end(signal.SIGKILL)
     try:
         waits.result(60)
@@ -343,7 +344,8 @@ def check_memory(case):
     ok(needed == streams + steps and 65536 * state < streams < 65536 * (state + 512),
        f"{streams} bytes of streams, {state} a state of {columns}")
     room = limit + needed - present
-    ok(serve_within(room - (16 << 20), *words).returncode == 71, "a little more is not enough")
+    ok(serve_within(room - (16 << 20), *words).returncode == 71,
+       "a little less than the needed memory is refused")
     for more in [], ["--streams", 64]:
         # On a machine with more cores or with a GPU, libraries take some hundred MiB more later.
         done = serve_within((limit if more else room) + (1 << 30), *later_wins(*words, *more))
@@ -376,7 +378,7 @@ def check_options(case, other):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        with claim("rows of harvest, and their codes, are there"):
+        with claim("rows of harvest and their codes, for comparison, are made"):
             cases = {"conv": Case(folder, "conv"),
                      "columns": Case(folder, "columns", heads=6, key_heads=3, d=5, dv=7, width=0,
                                      by_column=True, head_map="tiled")}

@@ -63,7 +63,7 @@ def client_run(path, case, seed, wrong):
 
 
 def check_policy(case, name, ranks):
-    with claim(f"{ranks} ranks, {name}: replies to 8 clients, and a file, are encode's"):
+    with claim(f"{ranks} ranks, {name}: replies to 8 clients and a file are those of encode"):
         at = f"{case.folder}/{name}{ranks}"
         words = [*case.words, *STEPS, *POLICIES[name], "--backlog", case.list(f"{name}{ranks}"),
                  "--ledger", at, "--record"]
@@ -72,7 +72,7 @@ def check_policy(case, name, ranks):
             with live.connect(served.path) as server:
                 finished(server)
             code, _, text = served.end(signal.SIGUSR1)
-        ok(code == 0, f"it ends with {code}: {text[-500:]}")
+        ok(code == 0, f"the server ends with {code}: {text[-500:]}")
         ok(not wrong, f"wrong replies (client, rows): {wrong[:5]}")
         need("diff", f"{at}.h5", f"{case.folder}/want.h5")
         need("verify", f"{at}/ledger.h5")
@@ -90,12 +90,12 @@ def check_stop(case):
             while server.status()["files"]["rows"] < 500 and time.time() < end:
                 time.sleep(0.002)
         code, _, text = served.end(signal.SIGUSR1)
-    ok(code == 75, f"it ends with {code}: {text[-500:]}")
+    ok(code == 75, f"the server ends with {code}: {text[-500:]}")
     with Served(case.folder, *words, before=launch(3)) as served:
         with live.connect(served.path) as server:
             finished(server)
         code, _, text = served.end(signal.SIGUSR1)
-    ok(code == 0, f"it ends with {code}: {text[-500:]}")
+    ok(code == 0, f"the server ends with {code}: {text[-500:]}")
     need("diff", f"{case.folder}/stop.h5", f"{case.folder}/want.h5")
 
 

@@ -93,7 +93,8 @@ def check_kill(folder, words):
         done = sagitta("serve", *words, "--listen", served.path)
         ok(done.returncode == 73 and f"another server listens at '{served.path}'" in done.stderr,
            f"a second one: {done.returncode} {done.stderr[-300:]}")
-        ok(server.encode(np.ones((2, P), "f4")).count.shape == (2,), "the first is not disturbed")
+        ok(server.encode(np.ones((2, P), "f4")).count.shape == (2,),
+           "the first server is not disturbed")
         served.end(signal.SIGKILL)
         with Served(folder, *words) as next_one:
             again = server.encode(np.ones((3, P), "f4"))
@@ -123,7 +124,7 @@ def check_kill(folder, words):
        f"a file is not replaced by a socket: {done.returncode} {done.stderr[-300:]}")
     try:
         live.connect(f"{folder}/none", timeout=0.3)
-        ok(False, "nobody is there, and it connects")
+        ok(False, "a connection succeeds without a server")
     except live.Error as error:
         ok("no server answers" in str(error), f"nobody is there: {error}")
 
@@ -131,14 +132,14 @@ def check_kill(folder, words):
 @claim("another user cannot connect, wherever the socket is")
 def check_user(folder, words):
     if os.geteuid():
-        return skip("only root can be another user")
+        return skip("this test needs root, to become another user")
     with tempfile.TemporaryDirectory() as open_folder:
         os.chmod(open_folder, 0o777)
         with Served(open_folder, *words) as served:
-            ok(connects(served.path, 0)[0], "this user can")
+            ok(connects(served.path, 0)[0], "this user can connect")
             can, text = connects(served.path, NOBODY)
             ok(not can and "PermissionError" in text, f"nobody can not: {text[-200:]}")
-            ok(not os.stat(served.path).st_mode & 0o77, "its mode is this user's")
+            ok(not os.stat(served.path).st_mode & 0o77, "only this user may use the socket")
 
 
 def defaults(words, runtime):

@@ -88,16 +88,18 @@ def judge(f, command, multiple, holdout, ranks):
        f"{what}: {said}, {counts} rows, {out} are right")
 
 
-@claim("fit and train give the bytes that they give without these rows, and print their number")
+@claim("fit and train write the dictionary of the rows that --max-norm keeps, and print the number "
+       "of the others")
 def check_bytes(f):
     for multiple in 8, 1.7:
         for ranks in 0, 3:
             judge(f, "fit", multiple, multiple == 8, ranks)
             judge(f, "train", multiple, multiple != 8, ranks)
-    ok(f.kept("x", f.rows, 8)[1] >= 57 and f.kept("x", f.rows, 1.7)[1] > 100, "some were left out")
+    ok(f.kept("x", f.rows, 8)[1] >= 57 and f.kept("x", f.rows, 1.7)[1] > 100,
+       "some rows were left out")
 
 
-@claim("fit --resume continues with the same multiple only; codes are those of all rows")
+@claim("fit --resume continues only with the same multiple; all rows have codes")
 def check_resume(f):
     words = ["fit", *JOBS["fit"][:-2], "--rows", f.at("rows.npy"), "--max-norm", 8]
     need(sagitta(*words, "--sweeps", 3, "--output", f.at("three")), "three sweeps")

@@ -134,8 +134,8 @@ def check_taken(folder):
             same(folder, "own", "given", case)
 
 
-@claim("with enough memory a new run has one part, and a resumed one has the parts that it began "
-       "with")
+@claim("with enough memory a new fit has one part; a resumed fit keeps the number of parts that it "
+       "began with")
 def check_resumed(folder):
     done = fit(folder, resource.RLIM_INFINITY, "--output", f"{folder}/own", "--sweeps", 2,
                "--resume")
@@ -190,7 +190,7 @@ def check_fit(folder):
 
 def main():
     if os.environ.get("SANITIZED"):
-        skip_all("address sanitizers reserve terabytes of address space")
+        skip_all("sanitizers reserve terabytes of addresses, which a limit would not allow")
     with tempfile.TemporaryDirectory() as folder:
         rows = rows_write(f"{folder}/rows.npy")
         size = os.path.getsize(f"{folder}/rows.npy")
@@ -213,7 +213,8 @@ def main():
         ok(small.returncode == 71 and "bytes are needed (dictionary" in small.stderr
            and "are present for each rank" in small.stderr,
            f"a block that does not fit is refused: exit {small.returncode}")
-        ok(not os.path.exists(f"{folder}/large"), "before anything is read or written")
+        ok(not os.path.exists(f"{folder}/large"),
+           "the message comes before anything is read or written")
         check_fit(folder)
     done_testing()
 

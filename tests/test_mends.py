@@ -97,7 +97,7 @@ class Place:
                             code=code)
 
 
-@claim("a wrong folder: the message says what it has, and what is wanted")
+@claim("if a folder is wrong, the message says what it has, and which file is wanted")
 def check_folders(p):
     empty, codes = p.at("empty"), p.at("codes")
     p.encode([f"cannot open '{empty}/rows.h5'", "nothing in it", "name the file"], rows=empty,
@@ -141,7 +141,7 @@ def check_folders(p):
        f"export without a place: {done.stderr}")
 
 
-@claim("a missing key: the message names the existing ones")
+@claim("if a dataset or group is missing, the message names what the file has, or another file")
 def check_keys(p):
     p.encode(["no dataset '/activations'", "'/rows' (60 x 8 float32)", ":/PATH"],
              rows=p.rows + ":/activations")
@@ -171,7 +171,7 @@ def check_keys(p):
                    codes=p.csr("key.h5", p.dense, leave=[key]))
 
 
-@claim("a transposed matrix is recognised")
+@claim("if a matrix is transposed, the message says so")
 def check_transposed(p):
     turned = p.array("turned.npy", np.ascontiguousarray(p.atoms.T))
     said = ["has 8 columns, the atoms of", "have 12", "transposed", "atoms.T"]
@@ -191,7 +191,7 @@ def check_transposed(p):
     p.evaluate(["CSC matrix", "tocsr()"], codes=p.at("csc.h5"))
 
 
-@claim("if P, the rows or the atoms do not fit, the message says which to give")
+@claim("if numbers of columns, rows or atoms do not fit, the message says which file to give")
 def check_shapes(p):
     wide = p.array("wide.npy", np.ones((N, P + 1), "f4"))
     said = ["has 9 columns, the atoms of", "give activations of the place"]
@@ -212,7 +212,7 @@ def check_shapes(p):
     p.encode(["<i4", "astype('f4')"], rows=p.array("int.npy", p.x.astype("i4")))
 
 
-@claim("norms that are not 1, and values that are not finite")
+@claim("atoms whose norm is not 1, and values that are not finite, are named, with what to do")
 def check_values(p):
     scaled = p.array("scaled.npy", 3 * p.atoms)
     said = ["atom 0", "has norm 3, not 1", "a row each", "--normalize of encode, route and compare"]
@@ -261,7 +261,7 @@ def check_package(p):
     raised(["for the same rows"], lambda: package.explained_variance(p.x, p.x.T))
 
 
-@claim("the script for the page of a run does so, too")
+@claim("scripts/report says what to do, too")
 def check_report(p):
     whole = p.whole()
     for said, *words in (("there is none: give the one that --output named", p.at("none")),
@@ -276,7 +276,7 @@ def check_report(p):
            not os.path.exists(f"{whole}/report.html"), f"{words}: {done.stderr}")
 
 
-@claim("weights that are not finite are named, with their file")
+@claim("a weight that is not finite is named, with its file")
 def check_import(p):
     folder = shutil.copytree(f"{MADE}/saelens_topk", p.at("broken"))
     path = f"{folder}/sae_weights.safetensors"
@@ -293,7 +293,7 @@ def check_lines(p):
     try:
         import scipy.sparse
     except ImportError:
-        peer_missing("python3-scipy is missing")
+        peer_missing("python3-scipy is not installed")
         return
     dense = p.array("dense.npy", p.dense)
     packed = p.at("packed.npz")
@@ -322,7 +322,7 @@ def check_lines(p):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        with claim("rows, a dictionary and codes"):
+        with claim("rows, a dictionary and codes are made"):
             place = Place(folder)
         check_folders(place)
         check_keys(place)

@@ -143,7 +143,7 @@ def check_part(folder):
     with h5py.File(part) as f:
         said = f["part"].attrs
         ok(f["supports"].attrs["shape"][0] == 2 * BLOCK and said["first_row"] == 3 * BLOCK and
-           said["rows_total"] == N, "the numbers of its rows")
+           said["rows_total"] == N, "a part has the numbers of its rows")
     for names in (["--row-range", "5:9"], ["--row-range", "0:5000"], ["--row-range", "100000:"],
                   ["--row-range", "x"], ["--row-range", "0:5:6"], ["--row-range", ":4096"]):
         done = sagitta("encode", *job.options, *names, "--output", f"{folder}/bad")
@@ -276,7 +276,7 @@ def check_repeat(folder):
 @claim("parts are read once, however many ranks there are")
 def check_once(folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     for name, options in ONCE.items():
         job = Job(folder, f"once-{name}", *(w.format(folder) for w in options))

@@ -94,7 +94,8 @@ def check_faultless(f):
         ok(not warnings, f"{command}: {warnings}")
 
 
-@claim("rows that may be transposed: fewer of them than columns, in any form")
+@claim("rows that may be transposed, of which there are fewer than columns, give a warning, in any "
+       "format")
 def check_transposed(f):
     upright, _ = planted(f.random, 310, 300, 320)
     turned = np.ascontiguousarray(upright.T)
@@ -133,7 +134,7 @@ def unwritten_cases(f):
             "zeros": ({"chunks": (300, P)}, [np.s_[:], 0], "", "")}
 
 
-@claim("entries that were never written are counted; zeros that were written are not")
+@claim("a warning counts entries that were never written, but not zeros that were")
 def check_unwritten(f):
     def told_of(path):
         warnings = f.run("seed", "--rows", path, "--atoms", 3)
@@ -162,7 +163,8 @@ def check_unwritten(f):
     ok(told(warnings, "unwritten-hole.h5", "150 of"), f"a source of a virtual one: {warnings}")
 
 
-@claim("unwritten entries of means, codes and captures are counted; blocks of a pool may be empty")
+@claim("unwritten entries of means, codes and captures are counted, too; blocks of a pool may be "
+       "empty")
 def check_unwritten_inputs(f):
     def partly(file, name, values, rows, count):
         d = file.create_dataset(name, values.shape, values.dtype,
@@ -195,7 +197,7 @@ def check_unwritten_inputs(f):
     ok(not told(warnings, "never written"), f"blocks of a pool: {warnings}")
 
 
-@claim("more codes per row than atoms: fit, train, encode and route")
+@claim("fit, train, encode and route warn of more codes per row than there are atoms")
 def check_top_s(f):
     rows, few = f.at("rows.npy"), f.save("few", f.atoms[:5])
     for command, *words in (
@@ -270,7 +272,8 @@ def share_told(warnings):
     return None
 
 
-@claim("a few massive rows: how many, and their share of the squares, as NumPy says")
+@claim("a warning says how many rows are massive, and their share of the squares, as NumPy "
+       "computes them")
 def check_massive(f):
     for share, times, is_told in ((0.01, 300, 1), (0.01, 20, 1), (0.08, 40, 1), (1 / N, 2000, 1),
                                   (0.001, 60, 1), (0.05, 12, 1), (0.05, 5, 0), (0.01, 3, 0),
@@ -301,7 +304,8 @@ def check_massive_commands(f):
     for ranks in 0, 2:
         ok(share_told(f.run("refit", *words, "--supports", supports, ranks=ranks)), "refit")
     ok(share_told(f.run("refit", "--rows", f.at("rows.npy"), "--dictionary", f.at("atoms.npy"),
-                        "--supports", f.save_codes(), "--holdout", path)), "refit, held-out rows")
+                        "--supports", f.save_codes(), "--holdout", path)),
+       "refit warns of massive held-out rows")
     need(sagitta("train", "--rows", f.at("rows.npy"), "--atoms", K, "--top-s", S, "--epochs", 1,
                  "--force", "--output", f.at("trained")), "train")
     for ranks in 0, 2:
@@ -384,7 +388,7 @@ def check_mean(f):
        "a dictionary that was fitted without one")
 
 
-@claim("too few rows per atom: the warning names both ways out; ten rows per atom give none")
+@claim("too few rows per atom give a warning that names both remedies; ten rows per atom give none")
 def check_few_rows(f):
     rows = f.at("rows.npy")
     for command, *words in (("fit", "--sweeps", 1), ("train", "--epochs", 1),
@@ -416,7 +420,8 @@ def check_converged(f):
             ok(abs(float(gain[1]) - want) < 1e-2 * want, f"{gain[1]}, not {want}")
 
 
-@claim("atoms in no row, for learned dictionaries, and atoms in most rows, for any dictionary")
+@claim("atoms in no row give a warning for learned dictionaries, atoms in most rows for any "
+       "dictionary")
 def check_density(f):
     turned = f.save("turned", np.concatenate([f.rows, -f.rows]))  # one atom describes both
     for atoms, is_told in (2800, 1), (200, 0):
@@ -452,7 +457,7 @@ def check_density(f):
     ok(not told(warnings, "in more than half"), f"where an atom is in many rows: {warnings}")
 
 
-@claim("rows whose norms are not those of the fit, by their medians")
+@claim("rows whose median norm is far from that of the fit give a warning")
 def check_scale(f):
     held = np.load(f.at("held.npy")).astype("f8")
     f.fit(f.at("rows.npy"), "--holdout", f.at("held.npy"))
@@ -471,7 +476,7 @@ def check_scale(f):
         warnings = f.run("evaluate", "--rows", path, "--dictionary", fitted, "--codes", codes)
         ok(told(warnings, "the median norm") == is_told, f"evaluate, {times}: {warnings}")
     few = f.save("few-scaled", (mean + (held[:9] - mean) * 20).astype("f4"))
-    ok(not told(f.encode(few, dictionary=fitted), "median norm"), "of nine rows nothing is said")
+    ok(not told(f.encode(few, dictionary=fitted), "median norm"), "nine rows give no warning")
     for value in 0.0, -1.0, np.nan, np.inf:
         with h5py.File(f"{fitted}/dictionary.h5", "r+") as file:
             file.attrs["median_norm"] = value

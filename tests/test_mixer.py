@@ -68,7 +68,7 @@ def values_check(at):
                               head_map="tiled" if j else "grouped"), f"D {d}, form {form}")
 
 
-@claim("any width of the convolution, with silu and without, with a bias and without")
+@claim("rows are right for different widths of the convolution, with silu or a bias and without")
 def conv_check(at):
     for width in range(2, 9) if FULL else (2, 3, 8):
         compared(at, make(RANDOM, (1, 3, 0, 20), width=width, bias=width % 2, slots=MOVED, pool=4,
@@ -88,7 +88,7 @@ def slots_check(at):
         compared(at, make(RANDOM, slots=slots, pool=8), name)
 
 
-@claim("time may be divided anywhere, within a call and between calls")
+@claim("tokens may be divided anywhere, within a call and between calls")
 def cuts_check(at):
     whole = make(RANDOM, (64, 3, 20), slots=[(0, 0), (1, 1), (-1, 2)], pool=3)
     need(harvest(write(f"{at}/w.h5", whole), f"{at}/whole"), "whole")
@@ -138,7 +138,8 @@ def types_check(at):
     same(f"{at}/short.h5", f"{at}/wide.h5", "float16")
 
 
-@claim("a GPU gives the same bytes, also to two ranks; without a GPU the message says so")
+@claim("a GPU gives one and two ranks the same bytes; without a GPU the message says that there is "
+       "none")
 def gpu_check(at):
     path = write(f"{at}/g.h5", make(RANDOM, (40, 1, 0, 9), slots=MOVED, pool=5, d=32, dv=16))
     need(harvest(path, f"{at}/cpu", "--device", "cpu"), "a CPU")
@@ -149,7 +150,7 @@ def gpu_check(at):
         for name in ("rows.h5", "slots.h5"):
             same(f"{at}/cpu/{name}", f"{at}/gpu/{name}", f"{ranks} ranks {words}, {name}")
         with h5py.File(f"{at}/gpu/rows.h5") as f:
-            ok("cuda" in str(f["run"].attrs["device"]), "it was a GPU")
+            ok("cuda" in str(f["run"].attrs["device"]), "the job ran on a GPU")
     return None
 
 
@@ -205,7 +206,7 @@ def input_check(at):
     need(harvest(f"{at}/a.h5", f"{at}/attention"), "attention")
 
 
-@claim("other commands say that they do not read the capture, and take its rows")
+@claim("other commands refuse the capture, and take the rows that harvest makes of it")
 def refused_check(at):
     path = write(f"{at}/e.h5", make(RANDOM, (40,), heads=2))
     need(harvest(path, f"{at}/e"), "harvest")

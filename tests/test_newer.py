@@ -71,7 +71,7 @@ class Place:
             ok(not [name for name in found if name.endswith(".h5")], f"{words}: {found}")
 
 
-@claim("every command refuses a newer file as each of its inputs")
+@claim("commands refuse a newer file, whichever of their inputs it is")
 def check_commands(p):
     old, new = p.old, p.new
     inputs = {"rows": "--rows", "dictionary": "--dictionary", "supports": "--supports",
@@ -134,7 +134,7 @@ def check_ways(p):
     p.refused(p.new["rows"], "inspect", run, "--atom", 1, "--rows", p.new["rows"])
 
 
-@claim("verify and diff refuse every kind of newer file; inspect shows it, with a warning")
+@claim("verify and diff refuse every kind of newer file; inspect shows the file, with a warning")
 def check_kinds(p):
     for name, path in p.new.items():
         p.refused(path, "verify", path)
@@ -177,7 +177,7 @@ def check_resumed(p):
     p.refused(path, *encode, "--resume", "--output", out, code=73)
 
 
-@claim("the Python package and the scripts refuse it, too")
+@claim("the Python package and the scripts refuse newer files, too")
 def check_scripts(p):
     def refused(*words):
         environment = dict(os.environ, PYTHONPATH=os.path.join(SOURCE, "scripts", "python"))
@@ -193,7 +193,7 @@ def check_scripts(p):
         try:
             import matplotlib  # noqa: F401
         except ImportError:
-            peer_missing("python3-matplotlib is missing")
+            peer_missing("python3-matplotlib is not installed")
             continue
         refused(os.path.join(SOURCE, "scripts", "plot"), p.at("run-" + name), p.at("plots"))
     page = p.at("run", "run.json")
@@ -204,7 +204,7 @@ def check_scripts(p):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        with claim("a file of every kind"):
+        with claim("a file of every kind, and a newer copy of each, are made"):
             place = Place(folder)
         check_commands(place)
         check_ways(place)

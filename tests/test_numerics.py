@@ -88,7 +88,7 @@ def check_resume(p):
         p.need(*words, "--output", made, "--resume")
 
 
-@claim("--resume of fit refuses such a part of the encoding at its end")
+@claim("--resume of fit refuses a part of its final encoding that has other numerics")
 def check_fit_part(p):
     made, rows = p.at("fitted"), p.at("large")
     p.need("synth", "--n-rows", 3 * 4096, "--columns", 8, "--atoms", 12, "--output", rows)
@@ -103,7 +103,7 @@ def check_fit_part(p):
                "--resume"], f"{made}/supports.h5", made, "or begin again")
 
 
-@claim("merge refuses such a part")
+@claim("merge refuses a part with other numerics")
 def check_merge(p):
     part = p.at("part.h5")
     p.need("encode", *p.words, "--top-s", 3, "--row-range", "0:", "--output", part)
@@ -115,7 +115,7 @@ def check_merge(p):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        with claim("files of this program"):
+        with claim("rows and a dictionary are made by this program"):
             place = Place(folder)
         check_resume(place)
         check_fit_part(place)

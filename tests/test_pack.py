@@ -82,7 +82,7 @@ def check_shared(at):
     same(f"{at}/packed/capture.h5", f"{at}/again/capture.h5", "and is what it was")
 
 
-@claim("equal tokens with other keys are not shared")
+@claim("blocks with equal tokens and different keys are not shared")
 def check_unlike(at):
     k = K.copy()
     k[START[1] + 20, 1, 3] *= 1 + 2.0 ** -23
@@ -127,7 +127,7 @@ def check_serial(at):
     ok(done.returncode == 73 and "serial" not in done.stderr, f"{done.stderr[-300:]}")
 
 
-@claim("for a capture in place of rows the message names harvest")
+@claim("if a capture is given as rows, the message names harvest")
 def check_rows(at):
     capture(f"{at}/all.h5")
     need(pack([f"{at}/all.h5"], f"{at}/packed"), "pack")
@@ -197,7 +197,7 @@ def check_types(at):
     ok(stored(f"{at}/p/capture.h5", "kv/k") == "float32", "a mixture is float32")
 
 
-@claim("every float16 and bfloat16 comes back with its bits, and NaN as one NaN")
+@claim("every float16 and bfloat16 keeps its bits; each NaN becomes the same NaN")
 def check_bits(at):
     bits = np.arange(1 << 16, dtype=np.uint16).reshape(-1, H_KV, D)
     n = len(bits)

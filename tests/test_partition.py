@@ -78,7 +78,7 @@ def check_case(case, cuts, want, found):
         text = f"{case.name}: " + " ".join(f"{k}={v}" for k, v in cut.items())
         out, done, _ = case.run(i, **cut)
         if done.returncode == 69:
-            skip(f"{text}: this processor lacks it")
+            skip(f"{text}: this processor lacks these instructions")
             continue
         same = sagitta("diff", base, out)
         if not ok(done.returncode == 0 and same.returncode == 0, text):

@@ -85,7 +85,7 @@ def check(folder, kind, rho, codes, rounds):
     return index, found
 
 
-@claim("signed and nonnegative codes are the minimum")
+@claim("signed and nonnegative codes minimise the penalised error")
 def minimum_check(folder):
     for kind in "plain", "twins", "near", "many":
         for rho in 1, 0.01, 1e-6:
@@ -96,12 +96,14 @@ def minimum_check(folder):
         check(folder, "frames", 0.5, "signed", rounds)
 
 
-@claim("equal atoms share a code; with a penalty below 2^-30, or none, the first one has all of it")
+@claim("equal atoms share a code; with a penalty below 2^-30, or none, the first atom has all of "
+       "it")
 def share_check(folder):
     index, found = check(folder, "twins", 0.5, "signed", 1)
     first, second = (np.take_along_axis(found, np.argmax(index == a, 1)[:, None], 1)
                      for a in (0, 3))
-    ok(np.allclose(first, second, rtol=1e-5) and (first != 0).all(), "of 0 and 3, as many")
+    ok(np.allclose(first, second, rtol=1e-5) and (first != 0).all(),
+       "atoms 0 and 3 have equal codes")
     for rho in 1e-12, 0:
         _, index, found = encode(folder, atoms_make("twins"), "--rho", rho, "--top-s", 8)
         at = np.sort([np.argmax(index == a, 1) for a in (0, 3, 6)], 0)

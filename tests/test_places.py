@@ -66,7 +66,7 @@ class Data:
         return done
 
 
-@claim("no output replaces an input, with any command")
+@claim("no output of a command replaces an input")
 def check_inputs(data):
     fit = dict(rows="rows", dictionary="start", supports="supports")
     commands = {"encode": dict(rows="rows", dictionary="start"), "seed": dict(rows="rows"),
@@ -136,7 +136,8 @@ def check_dump(data):
         ok(done.returncode == 73 and "would replace an input" in done.stderr and
            read(data.at("plain.atoms")) == rows, f"{path}: exit {done.returncode}")
     done = sagitta(*words[:-1], "--dump-artifact", data.at("t/bytes"))
-    ok(done.returncode == 73 and "--force" in done.stderr, "what is there, without --force")
+    ok(done.returncode == 73 and "--force" in done.stderr,
+       "without --force an existing file is refused")
     ok(os.listdir(data.at("t")) == ["bytes"], f"no log is begun {os.listdir(data.at('t'))}")
 
 
@@ -172,22 +173,23 @@ def check_pair(data):
        b"failed: " in read(f"{place}/run.failed.log"), f"nothing was there: {os.listdir(place)}")
     data.need(*data.encode("pair"))
     good = tree(place)
-    ok(sorted(good) == sorted(("supports.h5", PAGE, *PAIR, *FAILED)), "the next run has its own")
+    ok(sorted(good) == sorted(("supports.h5", PAGE, *PAIR, *FAILED)),
+       "the next run has its own used.in and run.log")
     failed = sagitta(*data.encode("pair", "--force", "--rho", 1, rows="bad.h5"))
     ok(failed.returncode == 65 and all(read(f"{place}/{f}") == good[f]
                                        for f in ("supports.h5", PAGE, *PAIR)),
-       "a run that fails leaves the good one's four")
+       "a failed run leaves the four files of the earlier run")
     ok(b"rho = 1" in read(f"{place}/used.failed.in") and len(os.listdir(place)) == 6,
-       "and its own pair beside them")
+       "a failed run writes its own pair beside them")
     data.need(*data.encode("pair", "--force", "--rho", 2))
     ok(b"rho = 2" in read(f"{place}/used.in") and b"wrote" in read(f"{place}/run.log") and
-       len(os.listdir(place)) == 6, "a run that succeeds replaces them")
+       len(os.listdir(place)) == 6, "a run that succeeds replaces all of them")
 
 
 @claim("if used.in and run.log cannot be renamed after their result, the run warns and ends with 0")
 def check_pair_faults(data):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     place, three = data.at("pair"), ("supports.h5", "used.in", "run.log")
     for n, fails in enumerate(three, 1):
@@ -210,31 +212,32 @@ def check_progress(data):
     place, good = data.at("pair"), tree(data.at("pair"))
     job = job_start(*long, "--output", data.at("slow"))
     ok(wait_for(data.at("slow/run.log")) and wait_for(data.at("slow/used.in")),
-       "where nothing was it has its name at once")
+       "a new log has its name at once")
     signal_twice(job, signal.SIGTERM, [job.pid])
     code, _ = job_end(job, 40)
     ok(code == -signal.SIGTERM and sorted(os.listdir(data.at("slow"))) == sorted(FAILED),
        f"the log of a run that a signal ended: {os.listdir(data.at('slow'))}")
     job = job_start(*long, "--force", "--output", place)
     ok(wait_for_temporary(place, "supports.h5") and wait_for_temporary(place, "run.log"),
-       "else a temporary one")
+       "beside an older log a new one has a temporary name")
     signal_twice(job, signal.SIGTERM, [job.pid])
     code, text = job_end(job, 40)
     now = tree(place)
     ok(code == -signal.SIGTERM and f"{place}/run.log." in text and not temporaries(place) and
-       all(now[f] == good[f] for f in ("supports.h5", *PAIR)), f"which was told: {text[:90]}")
+       all(now[f] == good[f] for f in ("supports.h5", *PAIR)),
+       f"the message names the log: {text[:90]}")
     data.need(*words, "--output", data.at("fit"))
     first = read(data.at("fit/run.log"))
     data.need(*words, "--sweeps", 2, "--resume", "--output", data.at("fit"))
     log = read(data.at("fit/run.log"))
     ok(log.startswith(first) and b"resumed after sweep 1" in log[len(first):] and
-       b"sweeps = 2" in read(data.at("fit/used.in")), "a resumed run goes on with the log")
+       b"sweeps = 2" in read(data.at("fit/used.in")), "a resumed run continues the log")
     before = tree(data.at("fit"))
     data.need(*words, "--sweeps", 2, "--resume", "--output", data.at("fit"))
     after = tree(data.at("fit"))
     ok(after["run.log"].startswith(before.pop("run.log")) and
        b"nothing is left to do" in after.pop("run.log") and after == before,
-       "one with nothing to do leaves the rest")
+       "a run with nothing left to do leaves the other files")
 
 
 def main():

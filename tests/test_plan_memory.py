@@ -186,7 +186,7 @@ def jobs_check(folder):
 
 def main():
     if os.environ.get("SANITIZED"):
-        skip_all("the sanitizers take memory of their own")
+        skip_all("sanitizers take memory of their own, which the forecast does not count")
     with tempfile.TemporaryDirectory() as folder:
         jobs_check(folder)
     done_testing()

@@ -55,13 +55,15 @@ def check_fit(folder, inputs):
     done = plot(run, f"{folder}/fitted")
     for color, name in ((BLUE, "fitted"), (ORANGE, "held-out")):
         reach = spread(f"{folder}/fitted/explained_variance.png", color)
-        ok(done.returncode == 0 and reach > SPREAD, f"the {name} rows of a fit, {reach:.2f} wide")
+        ok(done.returncode == 0 and reach > SPREAD,
+           f"the curve of {name} rows of a fit is {reach:.2f} wide")
     os.rename(f"{run}/dictionary.h5", f"{run}/state.h5")
     sagitta(*words[:-1], f"{folder}/short", "--sweeps", 0)
     os.rename(f"{folder}/short/dictionary.h5", f"{run}/dictionary.h5")
     done = plot(run, f"{folder}/longer")
     reach = spread(f"{folder}/longer/explained_variance.png", ORANGE)
-    ok(done.returncode == 0 and reach > SPREAD, f"state.h5 is longer, {reach:.2f} wide")
+    ok(done.returncode == 0 and reach > SPREAD,
+       f"sweeps that only state.h5 has are drawn, {reach:.2f} wide")
     lines = [dict(setup=dict(atoms=3))]
     lines += [dict(name="peer", seconds=i + 0.01, unseen=0.2 * i, fitted=0.3 * i) for i in range(4)]
     with open(f"{folder}/peers.jsonl", "w", encoding="utf-8") as f:
@@ -71,12 +73,13 @@ def check_fit(folder, inputs):
         done = subprocess.run([*draw, f"{folder}/time.{end}", f"ours={run}/run.json",
                                f"{folder}/peers.jsonl"], capture_output=True, text=True)
         ok(done.returncode == 0 and os.path.getsize(f"{folder}/time.{end}") > 5000,
-           f"time.{end} {done.stderr[-300:]}")
+           f"plot_time writes time.{end} {done.stderr[-300:]}")
     reach = [spread(f"{folder}/time.png", color) for color in (BLUE, ORANGE)]
-    ok(min(reach) > SPREAD / 4, f"both curves over seconds, {reach}")
+    ok(min(reach) > SPREAD / 4, f"plot_time draws both curves over seconds, {reach} wide")
     done = subprocess.run([*draw, f"{folder}/time.png", f"{run}/used.in"], capture_output=True,
                           text=True)
-    ok(done.returncode == 1 and "Traceback" not in done.stderr, "what is no run is said")
+    ok(done.returncode == 1 and "Traceback" not in done.stderr, "plot_time refuses a file that is "
+                                                                "no run")
 
 
 def check_train(folder, inputs):
@@ -91,11 +94,12 @@ def check_train(folder, inputs):
         picture = f"{folder}/{turn}-png/explained_variance.png"
         reach = [spread(picture, color) if os.path.exists(picture) else -1
                  for color in (BLUE, ORANGE)]
-        ok(done.returncode == 0 and min(reach) > SPREAD, f"{turn} of train, {reach} wide")
+        ok(done.returncode == 0 and min(reach) > SPREAD,
+           f"the curves of {turn} of a training are {reach} wide")
     done = subprocess.run([sys.executable, f"{SOURCE}/scripts/plot_time", f"{folder}/train.png",
                            f"{run}/run.json"], capture_output=True, text=True)
     reach = spread(f"{folder}/train.png", BLUE) if not done.returncode else -1
-    ok(reach > SPREAD / 4, f"train over seconds, {reach} {done.stderr[-300:]}")
+    ok(reach > SPREAD / 4, f"a training over seconds is {reach} wide {done.stderr[-300:]}")
 
 
 def bars(path, color):
@@ -127,16 +131,17 @@ def check_live(folder):
     drawn = bars(f"{folder}/live.png", ORANGE) if not done.returncode else []
     wanted = [n for n in rows.values() if n]
     ok(len(drawn) == len(wanted) and np.allclose(np.divide(drawn, max(drawn)), np.divide(
-        wanted, max(wanted)), atol=0.02), f"bars {drawn} of {wanted} {done.stderr[-300:]}")
+        wanted, max(wanted)), atol=0.02),
+       f"bars {drawn} are in the ratios of {wanted} {done.stderr[-300:]}")
     reach = spread(f"{folder}/live.png", BLUE)
-    ok(reach > SPREAD * 0.7, f"times of 1 to 300 ms, {reach:.2f} wide")
+    ok(reach > SPREAD * 0.7, f"markers of 1 to 300 ms are {reach:.2f} wide")
     for name, other, words in (("new.json", dict(format_version=2), "format version 2"),
                                ("route.json", dict(benchmark="route"), "is not of"),
                                ("short.json", dict(lines=[]), "KeyError")):
         done = subprocess.run([*draw, f"{folder}/x.png", saved(name, **other)],
                               capture_output=True, text=True)
         ok(done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr and
-           not os.path.exists(f"{folder}/x.png"), f"{name}: {done.stderr[-300:]}")
+           not os.path.exists(f"{folder}/x.png"), f"plot_live refuses {name}: {done.stderr[-300:]}")
     run = bench("serve", "--json", "--n-rows", 64, "--atoms", 64, "--columns", 8, "--top-s", 2,
                 "--streams", 2, "--seconds", 0.2)
     if run.returncode == 69:
@@ -146,7 +151,7 @@ def check_live(folder):
     done = subprocess.run([*draw, f"{folder}/run.svg", f"{folder}/run.json",
                            f"{folder}/live.json"], capture_output=True, text=True)
     ok(done.returncode == 0 and os.path.getsize(f"{folder}/run.svg") > 5000,
-       f"a run of sagitta-bench serve, exit {run.returncode} {done.stderr[-300:]}")
+       f"a run of sagitta-bench serve is drawn, exit {run.returncode} {done.stderr[-300:]}")
 
 
 def main():
@@ -161,17 +166,17 @@ def main():
         done = sagitta("encode", *inputs[:4], "--top-s", 3, "--output", f"{folder}/start")
         done = sagitta("refit", *inputs[:4], "--supports", f"{folder}/start/supports.h5",
                        "--sweeps", 2, "--output", run)
-        ok(done.returncode == 0, f"refit {done.stderr[-200:] if done.returncode else ''}")
+        ok(done.returncode == 0, f"refit ends well {done.stderr[-200:] if done.returncode else ''}")
         sagitta("terminal", *inputs[:2], "--dictionary", f"{run}/dictionary.h5", "--supports",
                 f"{run}/supports.h5", "--output", run)
         done = plot(run, f"{folder}/png")
-        ok(done.returncode == 0, f"plot {done.stderr[-300:]}")
+        ok(done.returncode == 0, f"plot of a refit ends well {done.stderr[-300:]}")
         for name, color in COLORS.items():
             path = f"{folder}/png/{name}.png"
             reach = spread(path, color) if os.path.exists(path) else -1
-            ok(reach > SPREAD, f"{name}.png has its data, {reach:.2f} of the picture wide or high")
+            ok(reach > SPREAD, f"the data of {name}.png take {reach:.2f} of its width or height")
         reach = max(spread(blank(f"{folder}/blank.png"), color) for color in COLORS.values())
-        ok(reach < SPREAD, f"a picture without data would not pass, {reach:.2f}")
+        ok(reach < SPREAD, f"a picture without data fails this check, with {reach:.2f}")
         for size in (None, 3000):  # shapes that overflow; a file that is cut
             with open(f"{run}/terminal.h5", "r+b") as f:
                 f.truncate(size or os.path.getsize(f.name))
@@ -184,13 +189,16 @@ def main():
             done = plot(run, f"{folder}/bad")
             ok(done.returncode == 1 and "Traceback" not in done.stderr and
                done.stderr.count("damaged or not a result") == 2 and
-               "spectrum.png" not in os.listdir(f"{folder}/bad"), "a bad terminal.h5 is said")
+               "spectrum.png" not in os.listdir(f"{folder}/bad"), "plot names a damaged "
+                                                                  "terminal.h5, and draws no "
+                                                                  "spectrum")
         check_fit(folder, inputs)
         check_train(folder, inputs)
         check_live(folder)
         done = plot(f"{folder}/in", f"{folder}/less")
-        ok(done.returncode == 1 and "no spectrum.png" in done.stdout, "what is missing is said")
-        ok(plot().returncode == 2, "without a folder: exit 2")
+        ok(done.returncode == 1 and "no spectrum.png" in done.stdout, "plot says which pictures it "
+                                                                      "cannot draw")
+        ok(plot().returncode == 2, "without a folder plot exits with 2")
     done_testing()
 
 

@@ -41,7 +41,7 @@ def check_encode(at):
     done = sagitta("encode", *slow, "--max-seconds", 1e-4)
     ok(done.returncode == 75, done.stderr[-300:])
     lines = watched("encode", *slow, "--resume")
-    ok(lines, "there is progress")
+    ok(lines, "progress lines are printed")
     before = BLOCK
     for what, rows, total, percent in lines:
         ok(what == ["encode"] and before <= rows <= total == N and percent == round(100 * rows / N),
@@ -84,7 +84,7 @@ def check_train(at):
     done = sagitta("train", *words, "--max-seconds", 1e-4)
     ok(done.returncode == 75, done.stderr[-300:])
     lines, before = watched("train", *words, "--resume"), 16 * 300
-    ok(lines, "there is progress")
+    ok(lines, "progress lines are printed")
     for what, rows, total, percent in lines:
         ok(what == ["train"] and before <= rows <= total == 3 * N + 62 * 300 and
            percent == round(100 * rows / total), f"{what} {rows} of {total}, {percent} %")

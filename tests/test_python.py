@@ -55,9 +55,11 @@ def check_values(run):
         d = got.dictionary
         ok(np.array_equal(d.atoms, f["atoms"][:]), "atoms")
         ok(np.array_equal(d.mean, f["mean"][:]), "the mean")
-        ok(d.nonnegative and d.top_s == S and d.rounds == f.attrs["rounds"], "how to encode")
+        ok(d.nonnegative and d.top_s == S and d.rounds == f.attrs["rounds"],
+           "the dictionary has the options of encode")
         table = f["fit/history"][:]
-        ok(list(got.history["sweep"]) == list(range(len(table))), "a line a sweep")
+        ok(list(got.history["sweep"]) == list(range(len(table))),
+           "the history has a line per sweep")
         for column, values in zip(got.history, table.T):
             ok(np.array_equal(got.history[column], values, equal_nan=True), column)
     ok("fit" in got.page["command"], "run.json")
@@ -267,7 +269,8 @@ def check_package(folder):
     environment = {**os.environ, "PYTHONPATH": f"{folder}/site"}
     done = subprocess.run([sys.executable, "-c", "import sagitta; print(sagitta.__file__)"],
                           cwd="/", env=environment, capture_output=True, text=True)
-    ok(done.stdout.startswith(f"{folder}/site"), f"it is imported from there: {done.stdout}")
+    ok(done.stdout.startswith(f"{folder}/site"),
+       f"the package is imported from there: {done.stdout}")
 
 
 def main():

@@ -71,7 +71,7 @@ def check_assignment():
     try:
         from scipy.optimize import linear_sum_assignment
     except ImportError:
-        return peer_missing("no SciPy")
+        return peer_missing("SciPy is not installed")
     random = np.random.default_rng(5)
     for k, l in (30, 30), (12, 40), (40, 12):
         a, b = unit(random, k), unit(random, l)
@@ -191,7 +191,7 @@ def check_plots(runs):
     try:
         import matplotlib
     except ImportError:
-        return peer_missing("no matplotlib")
+        return peer_missing("matplotlib is not installed")
     matplotlib.use("Agg")
     from matplotlib import pyplot
     a, b = runs
@@ -221,7 +221,8 @@ def check_no_matplotlib():
             "try:\n    sagitta.plots.history({})\n"
             "except sagitta.Error as error:\n    print(error)\n")
     done = subprocess.run([sys.executable, "-c", code, PACKAGE], capture_output=True, text=True)
-    ok("no matplotlib" in done.stdout and "install" in done.stdout, f"{done.stdout} {done.stderr}")
+    ok("matplotlib is not "
+       "installed" in done.stdout and "install" in done.stdout, f"{done.stdout} {done.stderr}")
 
 
 def main():

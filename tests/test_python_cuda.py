@@ -56,7 +56,8 @@ def equal(found, wanted):
                a.shape == b.shape for a, b in zip(found, wanted))
 
 
-@claim("supports and codes have the CPU's bits: signs, rounds, penalty, batches, types, strides")
+@claim("supports and codes have the CPU's bits for any signs, rounds, penalty, batches, types and "
+       "strides")
 def check_bits(rows, atoms, mean):
     x = torch.from_numpy(rows).to(DEVICE)
     for sign in False, True:
@@ -112,7 +113,7 @@ def check_auto(d, rows, x):
     module = sagitta.torch.Dictionary.of(d).to(DEVICE)
     used, calls = gpu.support, []
     gpu.support = lambda *a, **k: calls.append(1) or used(*a, **k)
-    ok(equal([module.support(x)[1]], [d.support(rows)[1]]) and calls, "by libsagitta")
+    ok(equal([module.support(x)[1]], [d.support(rows)[1]]) and calls, "libsagitta computes")
     gpu.support, number = used, x.device.index or 0
     gpu.REFUSED[number] = "none"
     found = module.support(x)[1]
@@ -124,7 +125,7 @@ def check_auto(d, rows, x):
     ok(not module._is_exact(), "trained atoms")
 
 
-@claim("errors have the words that they have for rows of the host")
+@claim("errors for rows of a GPU have the same words as for rows of the host")
 def check_errors(rows, atoms):
     d = sagitta.Dictionary.from_arrays(atoms, top_s=S)
     bad = torch.from_numpy(rows).to(DEVICE)
@@ -135,7 +136,8 @@ def check_errors(rows, atoms):
     raised(sagitta.InputError, ["score of row 0"], ones.support, huge)
     raised(sagitta.InputError, [f"{P} columns"], d.support, bad[:, :5])
     raised(TypeError, ["int64"], d.support, bad.nan_to_num().long())
-    ok(equal(d.support(bad[:9]), d.support(rows[:9])), "after all of this")
+    ok(equal(d.support(bad[:9]), d.support(rows[:9])),
+       "libsagitta still works after all of these errors")
 
 
 @claim("no row is copied to the host or from it, by the library's count and PyTorch's profiler")
@@ -170,7 +172,8 @@ def check_profile(d, x):
     ok(copied < x.numel() / 8, f"{copied} bytes, the rows have {4 * x.numel()}")
 
 
-@claim("libsagitta waits for rows that a stream will write, and leaves the caller's GPU current")
+@claim("libsagitta waits for rows that a stream is still to write, and leaves the caller's GPU "
+       "current")
 def check_streams(rows, atoms):
     if not IS_REAL:
         skip("there is no GPU")
@@ -191,7 +194,7 @@ def check_streams(rows, atoms):
            torch.cuda.current_device() == 0, f"GPU {number}")
 
 
-@claim("a fit on a GPU half of whose free memory a model has gives the CPU's bytes")
+@claim("if a model holds half of a GPU's free memory, a fit on this GPU gives the CPU's bytes")
 def check_beside(rows):
     if not IS_REAL:
         skip("there is no GPU")
@@ -207,7 +210,7 @@ def check_beside(rows):
 
 
 if ASKED and torch.version.cuda is None:
-    peer_missing_all("PyTorch has no CUDA here: PEER_PYTHON may name a Python whose PyTorch has")
+    peer_missing_all("this PyTorch has no CUDA: let PEER_PYTHON name a Python whose PyTorch has it")
 if ASKED and not IS_REAL:
     ok(False, "a GPU for PyTorch, which REQUIRE_GPU asks for")
 if not IS_REAL:

@@ -141,7 +141,7 @@ def check_vocabularies(at):
         ok(Words(theirs).of(range(7)) == texts, f"its object: {Words(theirs).of(range(7))}")
         raised(ValueError, ["token 9"], Words(theirs).of, [1, 9])
     else:
-        peer_missing("no tokenizers")
+        peer_missing("the package tokenizers is not installed")
     for what, given, wanted in (
             ("Unigram", written(at, {"model": {"vocab": [["\u2581river", 0], ["s", 0],
                                                          ["<0x0A>", 0]]}}, "unigram"),

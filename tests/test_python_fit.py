@@ -89,7 +89,7 @@ def sources(at, x):
         import torch
         found["tensor"] = torch.from_numpy(x).requires_grad_()
     except ImportError:
-        peer_missing("no PyTorch")
+        peer_missing("PyTorch is not installed")
     return found
 
 
@@ -164,7 +164,7 @@ def check_spool(at, x):
     with logged() as said:
         run = sagitta.fit(watched(), spool=f"{at}/spool", verbose=1, **HOW)
     same(f"{at}/shell", run, "a generator")
-    ok(set(seen) == {1} and not os.listdir(f"{at}/spool"), f"one file, which is gone: {seen}")
+    ok(set(seen) == {1} and not os.listdir(f"{at}/spool"), f"the one file is removed: {seen}")
     size = 128 + x.nbytes
     ok(f"'{at}/spool' (spool=)" in said[0] and
        f"X had {len(x)} rows of {x.shape[1]} columns, {size} bytes in '{at}/spool'" in said,
@@ -207,7 +207,7 @@ def check_empty(x):
            inputs.shown[name] == "X", "no copy")
     opened = len(os.listdir("/proc/self/fd"))
     del rows, part
-    ok(len(os.listdir("/proc/self/fd")) < opened, "its file goes with it")
+    ok(len(os.listdir("/proc/self/fd")) < opened, "the array's file is closed with it")
     hidden = np.ma.array(filled(x, x.shape), mask=False)
     hidden.mask[: len(x) // 2] = True
     raised(sagitta.InputError, ["mask"], sagitta.fit, hidden, **HOW)
@@ -311,7 +311,8 @@ def check_errors(at, x):
     raised(sagitta.InputError, ["'atoms' is 0"], sagitta.fit, x, atoms=0)
     raised(sagitta.Error, ["there is no"], sagitta.refit, x, f"{at}/nothing")
     ok(issubclass(sagitta.InputError, ValueError) and issubclass(sagitta.InputError,
-                                                                 sagitta.Error), "it is both")
+                                                                 sagitta.Error),
+       "InputError is a ValueError and an Error")
 
 
 @claim("warnings of the program are warnings of Python, once per job, with their class")
@@ -473,7 +474,7 @@ def check_interrupt(at, x):
             continue
         except sagitta.Interrupted as stop:
             ok(isinstance(stop, KeyboardInterrupt) and os.path.isdir(stop.output) and
-               f"output={stop.output!r}, resume=True" in str(stop), f"it says how: {stop}")
+               f"output={stop.output!r}, resume=True" in str(stop), f"the message says how: {stop}")
             place = stop.output
         ok(left()[:3] == began[:3], f"nothing else is left: {left()}")
         same(whole, sagitta.fit(x, output=place, resume=True, **LONG), "resumed")
@@ -527,7 +528,7 @@ def check_killed(at):
         os.kill(child, signal.SIGKILL)
     with open(f"{at}/killed/run.log", encoding="utf-8") as f:
         log = f.read()
-    ok("the end of the program that started it" in log, f"it says why: {log[-300:]}")
+    ok("the end of the program that started it" in log, f"the message says why: {log[-300:]}")
 
 
 @claim("the example of the docstring runs")

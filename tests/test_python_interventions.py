@@ -218,7 +218,8 @@ def check_capture(folder, x):
         ok(not os.path.exists(filed.output), "the file is not there yet")
     bits = mask.reshape(-1).numpy()
     want = np.concatenate([whole[bits], whole[~bits]])
-    ok(np.asarray(rows).tobytes() == want.tobytes() and len(rows) == B * T, "of two masks")
+    ok(np.asarray(rows).tobytes() == want.tobytes() and len(rows) == B * T,
+       "rows of two masks are captured")
     ok(np.load(filed.output).tobytes() == np.concatenate([whole, whole]).tobytes() and
        np.asarray(filed).shape == (2 * B * T, P) and os.listdir(folder) == ["rows.npy"], "a file")
     with capture(model, "blocks.0") as rows:
@@ -371,7 +372,7 @@ def run_of_vector(d):
         model(torch.ones(P))
 
 
-@claim("models of transformers: interventions without a change change no logit, and ablation "
+@claim("in models of transformers an intervention without effect changes no logit, and ablation "
        "removes only its part")
 def check_transformers():
     import transformers as t
@@ -423,7 +424,8 @@ def check_hook_points():
     _, cache = model.run_with_cache(ids)
     with capture(model, name) as rows:
         model(ids)
-    ok(np.array_equal(np.asarray(rows), cache[name].detach().reshape(-1, P).numpy()), "its cache")
+    ok(np.array_equal(np.asarray(rows), cache[name].detach().reshape(-1, P).numpy()),
+       "captured rows are those of the cache")
     codes = d.encode(torch.from_numpy(np.asarray(rows)))
     atom = int((codes != 0).sum(0).argmax())
     with ablate(model, name, d, [atom]):

@@ -115,7 +115,7 @@ def check_atoms(at, d, x):
     ok(repr(F[0]) == repr(F[1]), "tokens")
 
 
-@claim("traced arrays are refused, and the way that the message names works")
+@claim("traced arrays are refused, and the remedy that the message names works")
 def check_traced(d, x):
     own = jnp.asarray(x)
 

@@ -22,7 +22,7 @@ import sagitta  # noqa: E402
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 
 
-@claim("SAELens takes the dictionary, and its codes explain as much")
+@claim("SAELens takes the dictionary, and its codes explain nearly as much as Sagitta's")
 def check_lens(run, rows):
     d = sagitta.Dictionary.open(run)
     for one in d, sagitta.open(run):

@@ -54,7 +54,8 @@ def joined(coder, x, step, **how):
                                               for part, first in zip(parts, starts))]), None)
 
 
-@claim("dictionaries: any rounds, signs, penalties, batches and threads")
+@claim("dictionaries give the program's bytes for any rounds, signs, penalties, batches and "
+       "threads")
 def check_dictionary(at, x):
     need(program("fit", "--find", "codes", "--rows", f"{at}/x.npy", "--atoms", K, "--top-s", 8,
                  "--sweeps", 2, "--holdout-share", 0, "--output", f"{at}/fit"), "fit")
@@ -78,7 +79,8 @@ def check_dictionary(at, x):
     return d
 
 
-@claim("rows of every type, order and number of dimensions; tensors come back as such")
+@claim("rows may have any type, order and number of dimensions; rows in a tensor give codes in "
+       "tensors")
 def check_types(at, d, x):
     wide = x.astype("f8") * (1 + 1e-9)
     for name, rows in {"float16": x.astype("f2"), "float64": wide}.items():
@@ -98,7 +100,7 @@ def check_types(at, d, x):
     try:
         import torch
     except ImportError:
-        peer_missing("no PyTorch")
+        peer_missing("PyTorch is not installed")
         return
     half = torch.from_numpy(x).to(torch.bfloat16)
     run = sagitta.encode(half, f"{at}/fit", progress=None)
@@ -115,7 +117,8 @@ def check_types(at, d, x):
         torch.set_flush_denormal(False)
 
 
-@claim("encoders of every kind, their own codes and solved ones; rows without codes")
+@claim("encoders of every kind give the program's bytes, for own codes, solved codes and rows "
+       "without codes")
 def check_encoders(at):
     for kind, name in KINDS.items():
         rows = np.vstack([tensors(f"{MADE}/{name}/expected.safetensors")["rows"][:300],
@@ -135,7 +138,7 @@ def check_encoders(at):
            (codes[atoms < 0] == 0).all(), f"{kind}: -1 where a row has fewer")
 
 
-@claim("features that `fit --find features` found, and detectors")
+@claim("results of `fit --find features`, and detectors, give the program's bytes")
 def check_features(at, x):
     need(program("fit", "--find", "features", "--rows", f"{at}/x.npy", "--holdout-share", 0.3,
                  "--atoms", 24, "--l0", 3, "--output", f"{at}/found"), "find")
@@ -235,7 +238,7 @@ def check_value(at, d, x):
     raised(ValueError, ["read-only"], e.arrays["weights"].__setitem__, 0, 0)
 
 
-@claim("a file of save() opens as it was, and the program takes it as a dictionary")
+@claim("a file that save() wrote opens as the same dictionary, and the program takes it")
 def check_save(at, d, x):
     d.save(f"{at}/saved.h5")
     again = sagitta.Dictionary.open(f"{at}/saved.h5")

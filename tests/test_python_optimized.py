@@ -122,14 +122,14 @@ def tour(at, *words):
     return done.stdout.replace(at, "").splitlines()
 
 
-@claim("values, errors and warnings are the same")
+@claim("with `python -OO` values, errors and warnings are the same")
 def check_tour(at):
     with h5py.File(ROWS) as f:
         np.save(f"{at}/x.npy", f["rows"][:1024])
     plain, optimized = tour(at), tour(at, "-OO")
     for line in plain:
         if line.startswith("lacks"):
-            peer_missing(f"it {line}: PEER_PYTHON may name a Python that has it")
+            peer_missing(f"Python {line}: let PEER_PYTHON name one that has it")
     ok(len(plain) > 24 and plain[-1] == "optimized 0 False" and
        optimized[-1:] == ["optimized 2 True"], f"{plain[-1:]} {optimized[-1:]}")
     for was, now in zip(plain[:-1], optimized):

@@ -30,7 +30,8 @@ OLDEST = (1, 6)
 if tuple(map(int, sklearn.__version__.split(".")[:2])) < OLDEST:  # Debian 12 has an older one
     if os.environ.get("PEER_PYTHON", sys.executable) != sys.executable:
         os.execv(os.environ["PEER_PYTHON"], [os.environ["PEER_PYTHON"], *sys.argv])
-    peer_missing_all(f"scikit-learn {sklearn.__version__}: PEER_PYTHON may name a Python with 1.6")
+    peer_missing_all(f"scikit-learn {sklearn.__version__} is too old: let PEER_PYTHON name a "
+                     "Python with 1.6")
 
 import sagitta  # noqa: E402
 from sagitta.sklearn import SparseDictionary  # noqa: E402
@@ -38,7 +39,7 @@ from sklearn.model_selection import GridSearchCV  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 
-@claim("check_estimator, with sparse codes and with dense ones")
+@claim("scikit-learn's check_estimator passes, with sparse codes and with dense ones")
 def check_checks():
     for is_sparse in (True, False):
         for one in check_estimator(SparseDictionary(sparse_output=is_sparse), on_fail=None):
@@ -71,7 +72,7 @@ def check_copies(model, x, codes):
         with open(f"{at}/model.pickle", "wb") as f:
             pickle.dump(model, f)
         gone, model.run_ = model.run_.path, None
-        ok(not os.path.exists(gone), "the folder goes with its Run")
+        ok(not os.path.exists(gone), "the folder is removed with its Run")
         done = subprocess.run([sys.executable, "-B", "-c", OTHER, os.path.abspath(PACKAGE),
                                repr(score)], cwd=at, capture_output=True, text=True)
         ok(done.returncode == 0, f"in another process: {done.stderr}")
@@ -140,7 +141,7 @@ def check_api():
     ok(d.explained_variance(strict) == d.explained_variance(x), "explained variance")
 
 
-@claim("every example of a docstring runs, as `pytest --pyargs sagitta --doctest-modules` has it")
+@claim("every example of a docstring runs, as in `pytest --pyargs sagitta --doctest-modules`")
 def check_examples():
     tried, missing = {}, []
     for name in sorted(os.listdir(os.path.dirname(sagitta.__file__))):

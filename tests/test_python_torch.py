@@ -180,10 +180,11 @@ def check_gradient():
     c = torch.tensor(g).to(torch.bfloat16).requires_grad_()
     half.decode(c).sum().backward()
     ok(c.grad is not None and c.grad.dtype == torch.bfloat16, "in bfloat16")
-    ok(not d.decode(torch.tensor(g)).requires_grad, "none where none is asked for")
-    ok(not any(p.requires_grad for p in d.parameters()), "atoms have none")
+    ok(not d.decode(torch.tensor(g)).requires_grad,
+       "no gradient is computed where none is asked for")
+    ok(not any(p.requires_grad for p in d.parameters()), "atoms have no gradient")
     mean = torch.zeros(12, requires_grad=True)
-    ok(not Dictionary(torch.tensor(atoms), mean).mean.requires_grad, "the mean has none")
+    ok(not Dictionary(torch.tensor(atoms), mean).mean.requires_grad, "the mean has no gradient")
 
 
 def unit(random, k, p):
@@ -214,7 +215,8 @@ def check_gradcheck():
                                             raise_exception=False), f"{kind}: decoded")
 
 
-@claim("other gradients; changed atoms, and copies of a module, give the codes of their atoms")
+@claim("gradients may be straight-through or none; a changed module, or a copy of one, has the "
+       "codes of its atoms")
 def check_changes():
     random = np.random.default_rng(9)
     atoms, x = unit(random, 20, 12).float(), torch.tensor(random.normal(size=(30, 12))).float()
@@ -222,7 +224,8 @@ def check_changes():
     y = x.clone().requires_grad_()
     d(y).backward(x)
     far = (d(x) - d.decode(d.encode(x))).abs().max()
-    ok(torch.equal(y.grad, x) and far < 1e-6, f"of the identity, {far} away")
+    ok(torch.equal(y.grad, x) and far < 1e-6,
+       f"the gradient is that of the identity, the values differ by {far}")
     ok(not Dictionary(atoms, gradient="none").encode(y).requires_grad, "none")
     d = Dictionary(atoms, top_s=4)
     before = d.encode(x)
@@ -250,7 +253,7 @@ def check_compile():
         ok(found == ["encode"], f"{compute}: breaks in {found}")
 
 
-@claim("equal atoms, rows of zeros and few atoms are as (N.2) and (N.3) say")
+@claim("equal atoms, rows of zeros and too few atoms give the codes that (N.2) and (N.3) define")
 def check_corners():
     atoms = torch.eye(6)[[0, 1, 1, 2, 3, 4]]
     for kind, compute in [(k, c) for k in ("signed", "nonnegative") for c in ("sagitta", "torch")]:

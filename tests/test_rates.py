@@ -53,7 +53,7 @@ def write(path, page):
 
 
 class Place:
-    @claim("there are rates, and rows to plan for")
+    @claim("a file of rates, and rows to plan for, are made")
     def __init__(self, folder):
         self.folder = folder
         done = bench("rates", "--output", folder, "--repeats", 1, "--threads", 1, "--json")
@@ -187,7 +187,8 @@ def sweep_seconds(n, p, k, s, q, ranks):
     return work / rate(name, *inside), entries * p / rate(name, *inside)
 
 
-@claim("seconds of refit and of fit --update atoms are those of the same sweeps, and their ends")
+@claim("seconds of refit and of fit --update atoms are those of their sweeps and of the work after "
+       "the last sweep")
 def atoms_check(place):
     n, p, k, s, q, sweeps, rounds = 8192, 128, 1024, 8, 3, 2, 2
     need(sagitta(*place.words("encode", n), "--rounds", rounds, "--output",
@@ -294,7 +295,8 @@ def others_check(place):
     fails(sagitta(*train, "--precision", "bf16", *job), 2, ["--precision bf16"], "train")
 
 
-@claim("the lines say the same; without --rates they say what to do, and the object has no times")
+@claim("printed lines have the seconds of --json; without --rates they say what to do, and --json "
+       "has none")
 def lines_check(place):
     words = place.words("encode", 4096, "--dry-run")
     said = sagitta(*words, "--rates", place.forged).stdout

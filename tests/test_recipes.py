@@ -56,7 +56,7 @@ def check_slurm():
     ok(given == takes and "fit" in takes, f"{sorted(given)}, not {sorted(takes)} of {known}")
 
 
-@claim("Spack's package")
+@claim("Spack's package names options and versions that exist")
 def check_spack():
     own = os.path.join(HERE, "spack", "packages", "sagitta", "package.py")
     tree = ast.parse(text_of("spack", "packages", "sagitta", "package.py"))
@@ -73,7 +73,7 @@ def check_spack():
     lint("spack", "style", own)
 
 
-@claim("EasyBuild's recipe")
+@claim("EasyBuild's recipe has the project's version, in its text and in its name")
 def check_easybuild():
     name = next(f for f in os.listdir(HERE) if f.endswith(".eb"))
     values = {"SOURCELOWER_TAR_GZ": "sagitta.tar.gz", "SYSTEM": {}}
@@ -85,7 +85,7 @@ def check_easybuild():
          os.path.join(HERE, name))
 
 
-@claim("the Dockerfile")
+@claim("the Dockerfile runs a script that exists")
 def check_docker():
     text = text_of("Dockerfile")
     script = re.search(r"^RUN /build/sagitta/(\S+)", text, re.M)[1]
@@ -93,7 +93,7 @@ def check_docker():
     lint("hadolint", os.path.join(HERE, "Dockerfile"))
 
 
-@claim("Apptainer's definition")
+@claim("Apptainer's definition has known sections and valid scripts")
 def check_apptainer():
     head, *parts = re.split(r"^%(\w+)\n", text_of("sagitta.def"), flags=re.M)
     sections = dict(zip(parts[::2], parts[1::2]))

@@ -225,14 +225,15 @@ def check_kills(data):
     done = sagitta(*words, "--resume", "--output", out, ranks=3)
     resumed = [l.strip() for l in done.stderr.splitlines() if "resumed after" in l]
     equal = all(same(os.path.join(out, f), os.path.join(straight, f)) for f in FILES)
-    ok(done.returncode == 0 and resumed and equal, f"then on three ranks: {resumed} the same bits")
+    ok(done.returncode == 0 and resumed and equal,
+       f"a resumed run on three ranks: {resumed} the same bits")
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         small = Data(folder, "small", 300, 24, 8, 3)
         if os.environ.get("SANITIZED"):
-            skip("the sanitizers come first among what is preloaded")
+            skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         else:
             check_refit_faults(small)
             check_beside(small)

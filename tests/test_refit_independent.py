@@ -111,7 +111,7 @@ def system_of(f, b):
     return s["row"][n0:n1], g, H
 
 
-@claim("systems are those of finite differences")
+@claim("systems are those that finite differences of the error give")
 def check_systems(folder, state):
     with h5py.File(os.path.join(folder, "s.h5")) as f:
         sizes = np.diff(f["systems/atom_offsets"][...])
@@ -158,7 +158,7 @@ def step(U, r, t):
     return U, r, t
 
 
-@claim("a sweep is NumPy's")
+@claim("a sweep moves atoms as NumPy does")
 def check_sweep(folder, state, color):
     U, r, t, A = (state[key].copy() for key in ("U", "r", "t", "A"))
     for c in range(color.max() + 1):

@@ -228,7 +228,7 @@ def check_plans(f):
         ok("classes 0.0" in done.stdout and "colouring" not in done.stdout,
            f"{command} --classes --dry-run: nothing is coloured")
     if os.environ.get("SANITIZED"):
-        return skip("address sanitizers reserve terabytes of address space")
+        return skip("sanitizers reserve terabytes of addresses, which a limit would not allow")
     check_memory(f)
     check_colouring(f)
     check_sweep_end(f)

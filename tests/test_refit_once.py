@@ -54,7 +54,7 @@ def page_of(folder):
         return json.load(f)
 
 
-@claim("shared or not, on any number of ranks: the bytes of one rank")
+@claim("with shared atoms or without, any number of ranks gives the bytes of one rank")
 def check_bytes(data):
     held = data.at("held.h5")
     need(sagitta("synth", "--n-rows", 500, "--columns", 24, "--atoms", 80, "--frame", 2, "--top-s",
@@ -179,7 +179,7 @@ def check_small(folder):
         return subprocess.run(["unshare", "-m", "sh", "-c", text, "sh", *map(str, words)],
                               capture_output=True, text=True, timeout=100, check=False)
     if inside("true").returncode:
-        skip("this user may not mount a /dev/shm")
+        skip("this user may not mount a small /dev/shm")
         return
     data = Data(folder, 4500, 1024, 2400, 1)
     refit = [SAGITTA, "refit", *data.words]
@@ -198,7 +198,7 @@ def main():
         check_bytes(data)
         check_forecast(data)
         if SANITIZED:
-            skip("the sanitizers come first among what is preloaded, and are slow")
+            skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         else:
             check_faults(data)
             check_nodes(data)

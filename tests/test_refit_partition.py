@@ -69,7 +69,7 @@ def cuts_check(case, command, files, base, *more):
         text = f"{case.name}: {command} " + " ".join(f"{k}={v}" for k, v in cut.items())
         out, done, _ = case.run(command, f"{command}-{i}", *more, **cut)
         if done.returncode == 69:
-            skip(f"{text}: this processor lacks it")
+            skip(f"{text}: this processor lacks these instructions")
             continue
         if not ok(done.returncode == 0, f"{text}: exit {done.returncode}"):
             print("#", done.stderr.replace("\n", "\n# "))
@@ -189,23 +189,26 @@ def main():
                 np.save(rows, f["rows"][:1500])
         need(sagitta("seed", "--rows", rows, "--atoms", 256, "--center", "--output", real))
         case = Case(folder, "real", rows, real, "--top-s", 5, "--rounds", 2)
-        with claim("real: refit, any cut gives the bits of one rank and of other builds"):
+        with claim("real: refit with any cut gives the bits of one rank and of other builds"):
             case_check(case, want, found)
-        with claim("real: assemble and solve too, and the order in a class does not matter"):
+        with claim("real: assemble and solve with any cut do so too; the order in a class does not "
+                   "matter"):
             assemble_check(case, want, found)
         rerouted = Case(folder, "rerouted", rows, real, "--top-s", 5, "--rounds", 2)
-        with claim("rerouted: refit, any cut gives the bits of one rank and of other builds"):
+        with claim("rerouted: refit with any cut gives the bits of one rank and of other builds"):
             base = case_check(rerouted, want, found, "--reroute")
-        with claim("rerouted: resumed sweeps are those of one run"):
+        with claim("rerouted: resumed sweeps have the bits of one run"):
             resume_check(rerouted, base, "--reroute")
         frames = planted(folder, "frames", "--n-rows", 9000, "--atoms", 90, "--columns", 24,
                          "--frame", 3, "--top-s", 3)
         case = Case(folder, "frames-rho", *frames, "--top-s", 3, "--rho", 0.25)
-        with claim("frames-rho: refit, any cut gives the bits of one rank and of other builds"):
+        with claim("frames-rho: refit with any cut gives the bits of one rank and of other builds"):
             case_check(case, want, found)
-        with claim("frames-rho: assemble and solve too, and the order in a class does not matter"):
+        with claim("frames-rho: assemble and solve with any cut do so too; the order in a class "
+                   "does not matter"):
             assemble_check(case, want, found)
-        with claim("frames-rho: more directions than columns"):
+        with claim("frames-rho: if more directions are asked for than columns allow, borders have "
+                   "all that exist"):
             columns_check(case, 3 * (24 - 3))
     if os.environ.get("RECORD"):
         with open(EXPECTED, "w") as f:

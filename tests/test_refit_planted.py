@@ -140,7 +140,7 @@ def real_check(folder):
 
 def main():
     if os.environ.get("SANITIZED"):
-        skip_all("slow, and after quality rather than faults")
+        skip_all("sanitizers are too slow for this test, which is about quality")
     with tempfile.TemporaryDirectory() as folder:
         planted_check(folder, 0.9, 2)
         planted_check(folder, 0.8, 2)

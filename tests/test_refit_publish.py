@@ -86,14 +86,15 @@ def check_all(place):
     job = place.held_up("all", ALL, 0.5)
     ok(wait_until(lambda: place.done("all") == ALL), "all sweeps are done")
     time.sleep(0.2)
-    ok(job.poll() is None and place.there("all") == -1, "and none is there")
+    ok(job.poll() is None and place.there("all") == -1, "no sweep is published yet")
     os.remove(place.gate)
     code, text = job_end(job, 60)
     ok(code == 0 and place.there("all") == ALL, f"exit {code}: the last one is there {text[-300:]}")
     place.is_straight("all", ALL, "sweeps left out")
 
 
-@claim("if it is asked to stop while it publishes, it then publishes the last sweep that is done")
+@claim("a refit that is asked to stop while it publishes then publishes the last sweep that is "
+       "done")
 def check_stop(place):
     job = place.held_up("stop", MANY, 1.5)
     before = place.there("stop")
@@ -102,7 +103,8 @@ def check_stop(place):
     ok(wait_until(lambda: "stopped by a signal" in open(place.at("stop", "run.log")).read()),
        "no other sweep begins")
     last = place.done("stop")
-    ok(job.poll() is None and place.there("stop") == before, "what is published is waited for")
+    ok(job.poll() is None and place.there("stop") == before,
+       "the refit waits for the state that it publishes")
     os.remove(place.gate)
     code, text = job_end(job, 60)
     ok(code == 75 and place.there("stop") == last and not temporaries(place.at("stop")),
@@ -110,7 +112,7 @@ def check_stop(place):
     place.goes_on("stop", last + 3, "asked to stop")
 
 
-@claim("if it is killed while it publishes, it continues from the state before")
+@claim("a refit that is killed while it publishes continues from the state before")
 def check_kill(place):
     job = place.held_up("kill", MANY, 1.5)
     before = place.there("kill")
@@ -122,7 +124,7 @@ def check_kill(place):
     place.goes_on("kill", before + 5, "killed")
 
 
-@claim("--save-seconds: if the published state is that old, a sweep waits until it can be "
+@claim("if the published state is as old as --save-seconds says, a sweep waits until it can be "
        "published")
 def check_seconds(place):
     job = place.held_up("seconds", ALL, 1.5, "--save-seconds", 1e-6)
@@ -137,7 +139,7 @@ def check_seconds(place):
 
 with tempfile.TemporaryDirectory() as main:
     if os.environ.get("SANITIZED"):
-        skip_all("the sanitizers come first among what is preloaded")
+        skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
     if gpu_present():
         made = Place(main)
         check_all(made)

@@ -95,7 +95,7 @@ def data_in(page):
     return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
 
 
-@claim("one file, without network or other files; its figures are those of the results")
+@claim("the page is one file, needs no network or other file, and has the figures of the results")
 def check_page(p):
     done = report(p.run, "--vocabulary", f"{p.folder}/vocab.txt")
     ok(done.returncode == 0 and "wrote" in done.stdout, done.stderr)
@@ -164,7 +164,7 @@ def check_found(p):
     with open(f"{alone}/report.html", encoding="utf-8") as f:
         page = f.read()
     ok("What is found" not in page and data_in(page)["stability"] is None and
-       data_in(page)["fires"] is None, "then nothing is said")
+       data_in(page)["fires"] is None, "without these files the page says nothing of them")
     for place in f"{p.folder}/compared/comparison.h5", f"{p.folder}/evaluated.json":
         shutil.copy(place, alone)
     need(report(alone), "both beside it")
@@ -249,7 +249,7 @@ def check_vocabulary(p):
     ok(done.returncode and "bad'" in done.stderr, done.stderr)
 
 
-@claim("a page for the result of train, with the codes that its encoder finds")
+@claim("the result of train has a page, with the codes that its encoder finds")
 def check_train(p):
     sae, codes = f"{p.folder}/sae", f"{p.folder}/sae-codes"
     sagitta("train", "--rows", p.rows, "--atoms", K, "--top-s", 3, "--batch", 100, "--epochs", 3,
@@ -305,12 +305,15 @@ def check_browser(p):
     largest = sorted(range(K), key=lambda a: (-data["largest"][a], a))
     ok(seen["largest"] == largest[:part], "by the largest code, falling")
     ok(seen["smallest"] == sorted(range(K), key=lambda a: (data["largest"][a], a))[:part],
-       "and rising after a second click")
-    ok(seen["density"] == sorted(range(K), key=lambda a: (-p.density[a], a))[:part], "by density")
-    ok(seen["fires"] == sorted(range(K), key=lambda a: (-p.fires[a], a))[:part], "by what fires")
+       "rows rise after a second click")
+    ok(seen["density"] == sorted(range(K), key=lambda a: (-p.density[a], a))[:part],
+       "a click sorts by density")
+    ok(seen["fires"] == sorted(range(K), key=lambda a: (-p.fires[a], a))[:part],
+       "a click sorts by firing")
     ok(f"{100 * p.fires[3] / N:.2f} %fires" in seen["numbers"], f"of the atom: {seen['numbers']}")
     stable = data["stability"]
-    ok(seen["stable"] == sorted(range(K), key=lambda a: (-stable[a], a))[:part], "by stability")
+    ok(seen["stable"] == sorted(range(K), key=lambda a: (-stable[a], a))[:part],
+       "a click sorts by stability")
     ok(f"{stable[3]:.3f}stability" in seen["numbers"], f"of the atom: {seen['numbers']}")
     ok(seen["number"] == [17] and seen["none"] == [], f"17 finds {seen['number']}")
     named = [a for a in range(K) if any(p.token[row] == 5 for row, *_ in data["rows"][a])]
@@ -325,7 +328,7 @@ def check_browser(p):
     ok(all(word in here for here, word in zip(seen["here"], named)),
        f"their tokens {seen['here']}")
     ok(all(len(re.findall("word|40", text)) == row[4] for text, row in zip(seen["words"], rows)),
-       "and all around them")
+       "the page shows all tokens around them")
     near = data["near"][3][0][0]
     ok(seen["near"] == f"Atom {near}" and seen["next"] == f"Atom {min(near + 1, K - 1)}",
        f"the nearest atom {seen['near']}, then the line below {seen['next']}")
@@ -404,7 +407,7 @@ def check_refused(p):
 if subprocess.run([sys.executable, "-c", "import h5py, numpy"], check=False).returncode:
     peer_missing_all("h5py and NumPy are not installed")
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder_:
-    with claim("a fit of rows that have tokens"):
+    with claim("a fit of rows that have tokens is made"):
         place = Place(folder_)
     check_page(place)
     check_found(place)

@@ -109,7 +109,7 @@ def check_all(place):
         ok(not page["stopped"] and page["seconds"] > 0, f"{name}: its end")
 
 
-@claim("the page of several ranks, and of a job of a batch system")
+@claim("run.json says how many ranks ran, and which job of a batch system")
 def check_ranks(place):
     words = place.jobs["encode"][0]
     os.environ.update(SLURM_JOB_ID="17", SLURM_ARRAY_JOB_ID="16", SLURM_ARRAY_TASK_ID="3",
@@ -140,7 +140,7 @@ def check_faults(place):
     place.need(*refit, "--resume")
     ok(place.page("refit", "run.json") == last, "nothing left to do")
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     for fault in "write:1+", "fsync:1+", "rename:1+", "open:1+":
         code, text = faulty(fault, *words, "--rho", 2, of="run.json.*.tmp")
         ok(code == 0 and text.count("not of the last run") == 1 and

@@ -189,7 +189,7 @@ def check_metrics(name, metrics, seen, model, d):
        f"{name}: {behaviour}")
 
 
-@claim("its core evaluation runs, and its figures for replaced states are right")
+@claim("SAEBench's core evaluation runs, and its figures for replaced states are right")
 def check_core(at):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class will change in TransformerLens 4

@@ -19,7 +19,7 @@ def table(*words):
     return done, [tuple(map(float, line)) for line in lines]
 
 
-@claim("two and four ranks take the predicted time")
+@claim("two and four ranks take 0.7 to 1.4 times the predicted time")
 def check_ratios():
     tries = []
     for _ in range(3):  # other programs may disturb one try
@@ -30,14 +30,14 @@ def check_ratios():
     ok(done.returncode == 0 and all(0.7 <= line[3] <= 1.4 for line in lines), " ".join(tries))
 
 
-@claim("if ranks are not held to the rate, this is reported")
+@claim("if ranks work faster than the given rate, this is reported")
 def check_seen():
     done, lines = table("--ranks", "2", "--rate", "5e5", "--hold", "5e8")
     ok(done.returncode == 1 and lines and lines[0][3] < 0.7, f"{done.stdout} {done.stderr}")
 
 
 if os.environ.get("SANITIZED"):
-    skip_all("the sanitizers come first among what is preloaded")
+    skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
 check_ratios()
 check_seen()
 done_testing()

@@ -172,7 +172,7 @@ def check_sparse(folder):
             "nothing is left")
 
 
-@claim("frames are the orthonormalised rows drawn")
+@claim("frames are the drawn rows, made orthonormal")
 def check_frames(folder):
     random = np.random.default_rng(3)
     x = random.standard_normal((300, 9)).astype(np.float32)
@@ -202,7 +202,7 @@ def check_none(folder):
             show(done)
 
 
-@claim("fewer rows than ranks, and too few rows")
+@claim("three rows suffice for five ranks; too few rows for the atoms are refused")
 def check_few(folder):
     x = np.random.default_rng(4).standard_normal((3, 4)).astype(np.float32)
     path = folder.save(x)
@@ -242,7 +242,7 @@ def check_values(folder):
     ok(done.returncode == 65 and named, "centring that overflows is refused")
 
 
-@claim("used.in repeats a run, --force replaces it")
+@claim("used.in repeats a run, and --force replaces its result")
 def check_again(folder):
     path = folder.save(np.random.default_rng(6).standard_normal((500, 8)).astype(np.float32))
     place = os.path.join(folder.path, "again")

@@ -88,12 +88,12 @@ def check_values(p):
         for key, bound in (("atoms_above_07", 0.7), ("atoms_above_09", 0.9)):
             ok(told[key] == (stability.astype("f8") > bound).mean(), f"{codes}: {key} {told[key]}")
         ok(told["other_seeds"] == 2, "two others")
-        ok(f"{told['pw_mcc']:.6g}, of pairs above 0.7" in done.stderr, "the log has it")
+        ok(f"{told['pw_mcc']:.6g}, of pairs above 0.7" in done.stderr, "the log has the stability")
         if not linear_sum_assignment:
-            peer_missing("there is no SciPy")
+            peer_missing("SciPy is not installed")
 
 
-@claim("the same bytes on 2, 3 and 5 ranks, with three threads, also in parts")
+@claim("the bytes are the same on 2, 3 and 5 ranks and on three threads, also in parts")
 def check_ranks(p):
     for ranks in 2, 3, 5:
         need(p.fit("ranks", "--seeds", 3, "--force", ranks=ranks), f"{ranks} ranks")
@@ -120,7 +120,8 @@ def former(p, out, done):
         reseal(f)
 
 
-@claim("resumed after any seed, on other ranks, and stopped anywhere: the bytes of one run")
+@claim("a job stopped after any seed or elsewhere, and resumed on other ranks, has the bytes of "
+       "one run")
 def check_resumed(p):
     for done, ranks in ((0, 0), (1, 0), (1, 3)):
         former(p, "again", done)
@@ -146,7 +147,7 @@ def check_resumed(p):
 @claim("a signal stops the fit of another seed; it continues after the last seed that ended")
 def check_signal(p):
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     words = p.words("asked", "--seeds", 3)
     os.environ["FAULT_SIGNAL"] = str(int(signal.SIGUSR1))
     calls = faulty("signal:1000000000", *words, count=True, of=".tmp")
@@ -167,7 +168,7 @@ def check_signal(p):
     return None
 
 
-@claim("inspect, export, detect and verify know stability; refit drops it")
+@claim("inspect, export, detect and verify handle stability; refit drops it")
 def check_used(p):
     fit = p.at("nonnegative")
     cosine, stability = read(f"{fit}/dictionary.h5", "seeds/cosine", "stability")
@@ -188,10 +189,11 @@ def check_used(p):
     need(sagitta("detect", "--rows", p.at("fit/rows.h5"), "--dictionary", fit, "--codes", fit,
                  "--output", p.at("detectors")), "detect")
     kept = read(p.at("detectors/dictionary.h5"), "seeds/cosine", "stability")
-    ok(np.array_equal(kept[0], cosine) and np.array_equal(kept[1], stability), "detect keeps it")
+    ok(np.array_equal(kept[0], cosine) and np.array_equal(kept[1], stability),
+       "detect keeps the stability")
     need(sagitta("refit", "--rows", p.at("fit/rows.h5"), "--dictionary", fit, "--supports", fit,
                  "--sweeps", 1, "--output", p.at("refitted")), "refit")
-    ok(read(p.at("refitted/dictionary.h5"), "stability") == [None], "other atoms have none")
+    ok(read(p.at("refitted/dictionary.h5"), "stability") == [None], "other atoms have no stability")
     for change, said in (("stability", "the stability is"), ("seeds/cosine", "the cosine is")):
         shutil.copy(f"{fit}/dictionary.h5", p.at("bad.h5"))
         with h5py.File(p.at("bad.h5"), "r+") as f:
@@ -210,7 +212,7 @@ def check_refused(p):
 
 
 with tempfile.TemporaryDirectory() as folder_:
-    with claim("rows of a world"):
+    with claim("rows of a world are made"):
         place = Place(folder_)
     for check in (check_values, check_ranks, check_resumed, check_signal, check_used,
                   check_refused):

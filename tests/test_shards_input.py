@@ -38,7 +38,7 @@ def order_told(*words):
     return "".join(line for line in done.stderr.splitlines() if "order of their bytes" in line)
 
 
-@claim("if the order of bytes differs from that of numbers in names, a warning names both")
+@claim("if names sort by bytes in another order than by their numbers, a warning names both orders")
 def check_order(folder, values):
     for names, before in ((["p1", "p2", "p10"], ("p10", "p2")), (["p01", "p02", "p10"], None),
                           (["a9-b1", "a9-b2", "a10-b1"], ("a10-b1", "a9-b1")),
@@ -58,7 +58,7 @@ def check_order(folder, values):
         places = [told.find(f"{name}.npy'") for name in before or ()]
         ok(0 <= places[0] < places[1] if before else not told, f"{names}: {told}")
         with open(f"{d}/out/run.log", encoding="utf-8") as f:
-            ok((told[12:] in f.read()) == bool(told) or not told, "run.log has it")
+            ok((told[12:] in f.read()) == bool(told) or not told, "run.log has the warning")
         with open(f"{d}/list", "w", encoding="utf-8") as f:
             f.writelines(f"{name}.npy\n" for name in names)
         told = order_told("seed", "--rows", f"@{d}/list", "--atoms", 4, "--output", f"{d}/own")
@@ -117,7 +117,7 @@ def check_typed(folder, values):
                  f"{d}/out"), "one tensor of each")
 
 
-@claim("patterns and lists: the files, their order, and errors")
+@claim("patterns and lists name the right files in the right order, and errors in them are named")
 def check_names(folder, values):
     d = f"{folder}/names"
     os.makedirs(f"{d}/B")
@@ -184,7 +184,7 @@ def check_package(folder, values):
     done = subprocess.run([python, "-c", code, f"{folder}/package.npy",
                            f"{folder}/package.safetensors"], capture_output=True, text=True)
     if done.returncode:
-        peer_missing(f"{python} cannot write by safetensors: {done.stderr[-200:]}")
+        peer_missing(f"{python} has no usable package safetensors: {done.stderr[-200:]}")
         return
     is_read(f"{folder}/package.safetensors", values, "rows")
     is_read(f"{folder}/package.safetensors:f2", values, "float16")
@@ -340,7 +340,7 @@ def check_virtual(folder, values):
 def main():
     values = values_made()
     with tempfile.TemporaryDirectory() as folder:
-        with claim("one file, and a dictionary of it"):
+        with claim("one file of rows, and a dictionary of it, are made"):
             np.save(f"{folder}/one.npy", values)
             need(sagitta("seed", "--rows", f"{folder}/one.npy", "--atoms", 40, "--output",
                          f"{folder}/whole"), "seed")

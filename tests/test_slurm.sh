@@ -26,12 +26,12 @@ sbatch --parsable --ntasks-per-node=2 --cpus-per-task=1 --time=2 --output=job.lo
   "$source/scripts/slurm/job.sbatch" encode job.in --block 1000 > sbatch.log 2>&1
 check $? "sbatch takes the template"
 wait_for 100 queue_empty
-check $? "the job left the queue"
+check $? "the job of the template left the queue"
 [ "$(grep -c 'on s\[1-2\]: 4 ranks' job.log)" = 1 ]
 check $? "four ranks ran on two nodes"
 "$sagitta" diff plain/supports.h5 slurm/supports.h5 > diff.log 2>&1
 same=$?
-check $same "its result equals the plain one, bit for bit"
+check $same "the job's result equals the plain one, bit for bit"
 [ $same -eq 0 ] || explain ./*.log
 
 # An array of jobs encodes the rows in parts, and a job that depends on it joins them.
@@ -41,7 +41,7 @@ sbatch --parsable --dependency="afterok:$job" --output=merge.log \
   "$source/scripts/slurm/merge.sbatch" parts/ whole/ > sbatch.log 2>&1
 check $? "sbatch takes an array, and a merge that waits for it"
 wait_for 100 queue_empty
-check $? "they left the queue"
+check $? "the array and the merge left the queue"
 "$sagitta" diff plain/supports.h5 whole/supports.h5 > diff.log 2>&1
 same=$?
 check $same "the merged parts equal the plain result, bit for bit"
@@ -135,14 +135,14 @@ check $? "the chain's refit runs"
 scancel --batch --signal=USR1 "$refit"
 wait_for 60 restarted
 again=$?
-check $again "when time is up, their ranks stop after a sweep, and the jobs wait to run again"
+check $again "after USR1 the ranks of both jobs stop after a sweep, and the jobs wait to run again"
 [ "$(grep -c 'stopped by a signal' life.log)" = 1 ] && [ ! -e fit/supports.h5 ]
-check $? "it stopped before its end"
+check $? "the fit stopped before its end"
 # Slurm holds a job that is run again for two minutes, because a node cannot start a job that it is
 # still ending.  Here it is held until the nodes have ended it, and some seconds longer, because
 # Slurm's credential for the next run must be newer than that of the last one.
 wait_for 60 queued
-check $? "they, and the jobs that wait for them, are in the queue, and the nodes are free"
+check $? "both jobs, and those that wait for them, are in the queue, and the nodes are free"
 sleep 3
 rm stopped/STOP trained/STOP
 scontrol update JobId="$job" StartTime=now
@@ -150,31 +150,31 @@ scontrol update JobId="$train" StartTime=now
 scontrol update JobId="$encode" StartTime=now
 scontrol update JobId="$refit" StartTime=now
 wait_for 200 queue_empty
-check $? "they ran again"
+check $? "all jobs ran to their ends"
 [ "$(grep -c 'resume  after sweep' life.log)" = 1 ]
-check $? "it went on from where it had stopped"
+check $? "the fit continued from where it had stopped"
 "$sagitta" diff fit-plain fit > fit-diff.log 2>&1
 same=$?
-check $same "its result equals the uninterrupted one, bit for bit"
+check $same "the fit's result equals the uninterrupted one, bit for bit"
 [ $same -eq 0 ] || explain life.log slurmctld.log fit-diff.log
 [ "$(grep -c 'stopped by .*STOP' encode.log)" = 1 ] && grep -q 'resume  after 4096 of' encode.log
-check $? "an encode that was stopped by a file was run again, and went on"
+check $? "an encode that a file stopped ran again, and continued"
 "$sagitta" diff plain/supports.h5 stopped/supports.h5 > encode-diff.log 2>&1
 same=$?
-check $same "its result equals the plain one, bit for bit"
+check $same "the encode's result equals the plain one, bit for bit"
 [ $same -eq 0 ] || explain encode.log encode-diff.log
 [ "$(grep -c 'stopped by .*STOP' train.log)" = 1 ] && grep -q 'resume  after step' train.log &&
   "$sagitta" diff train-plain trained > train-diff.log 2>&1
 same=$?
-check $same "so was a train, and its result equals the plain one, bit for bit"
+check $same "a train that a file stopped continued, to the bits of the plain one"
 [ $same -eq 0 ] || explain train.log train-diff.log
 [ "$(grep -c 'resumed after sweep' chain-refit.log)" = 1 ]
-check $? "the chain's refit went on from where it had stopped"
+check $? "the chain's refit continued from where it had stopped"
 for what in encode refit terminal; do
   "$sagitta" diff plain-chain/$what chain/$what || break
 done > chain-diff.log 2>&1
 [ -e chain/terminal/terminal.h5 ] && [ ! -s chain-diff.log ]
 same=$?
-check $same "the results of all three equal those of plain runs, bit for bit"
+check $same "the results of the chain's three jobs equal those of plain runs, bit for bit"
 [ $same -eq 0 ] || explain chain*.log
 echo "1..$count"

@@ -17,13 +17,13 @@ block_run()
     page.md > "block-$blocks"
   # shellcheck disable=SC1090 # variables of a block are of use in the next
   . "./block-$blocks" > "block-$blocks.log" 2>&1
-  check $? "the lines of block $blocks: $(grep -c . "block-$blocks")"
+  check $? "the $(grep -c . "block-$blocks") lines of block $blocks run"
 }
 said() # BLOCK TEXT
 {
   grep -q "$2" "block-$1.log"
   told=$?
-  check $told "it says '$2'"
+  check $told "the output of block $1 has '$2'"
   [ $told -eq 0 ] || explain "block-$1.log"
 }
 
@@ -72,7 +72,7 @@ again() # COUNT
 {
   wait_for 300 ready "$1" && sleep 3 && scontrol update JobId="$fit" StartTime=now
   wait_for 300 resumed "$1"
-  check $? "it goes on"
+  check $? "restart $1 of the fit continues"
 }
 wait_for 300 at_work 3
 check $? "the fit works on two nodes"
@@ -91,12 +91,12 @@ sed -i "s/^sweeps = .*/sweeps = $last/" fit.in
 scontrol update NodeName=s2 State=RESUME
 again 2
 wait_for 300 queue_empty && at_work "$last"
-check $? "it ended after the given number of sweeps"
+check $? "the fit ended after the given number of sweeps"
 "$sagitta" fit fit.in --output plain > plain.log 2>&1
 check $? "a plain fit of the same number of sweeps ended well"
 "$sagitta" diff plain dict > diff.log 2>&1
 same=$?
-check $same "its result equals the uninterrupted one, bit for bit"
+check $same "the fit's result equals the uninterrupted one, bit for bit"
 [ $same -eq 0 ] || explain "sagitta-$fit.log" slurmctld.log diff.log
 
 block_run
@@ -106,9 +106,9 @@ check $? "all jobs left the queue"
 "$sagitta" encode encode.in --output whole-plain > encode.log 2>&1
 "$sagitta" diff whole-plain/supports.h5 whole/supports.h5 > diff.log 2>&1
 same=$?
-check $same "the whole equals the result of one plain job, bit for bit"
+check $same "the merged file equals the result of one plain job, bit for bit"
 grep -q '/supports/indices' slurm-*.out
 verified=$?
-check $verified "it was verified"
+check $verified "the merged file was verified"
 [ $((same + verified)) -eq 0 ] || explain block-3.log slurm-*.out sagitta-*.log diff.log
 echo "1..$count"

@@ -52,7 +52,7 @@ def byte_change(life):
         f.write(bytes([byte[0] ^ 1]))
 
 
-@claim("planted faults are found: other bytes, a missing result or record, a hang")
+@claim("soak_growing finds planted faults: other bytes, a missing result or record, a hang")
 def check_planted(folder):
     for name, joins, plant, found in (
             ("none", False, lambda life: None, []),
@@ -125,7 +125,7 @@ def check_pages(folder):
 
 def main():
     if os.environ.get("SANITIZED"):
-        skip_all("the sanitizers come first among what is preloaded")
+        skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
     check_acts()
     with tempfile.TemporaryDirectory() as folder:
         check_planted(folder)

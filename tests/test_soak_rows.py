@@ -57,12 +57,13 @@ def wrongs(data, name, planted):
 with tempfile.TemporaryDirectory() as folder:
     DATA = Light(folder)
     for defect, (verdict, _) in sorted(soak_rows.DEFECTS.items()):
-        with claim(f"{defect}: a planted fault is found, and none is found without it"):
+        with claim(f"{defect}: a planted fault is found, and without one nothing is"):
             plant = "crashes" if defect == "no rows" else PLANT[verdict]
             found = wrongs(DATA, defect, plant)
             ok(found, f"{plant}: nothing was found")
             ok(not (found := wrongs(DATA, defect, "")), f"none planted: {found}")
-    with claim("a file that is left, an input that changes and a wrong refusal are found"):
+    with claim("soak_rows finds a file that is left behind, an input that changes and a wrong "
+               "refusal"):
         for plant in "litters", "changes", "refuses":
             ok(wrongs(DATA, "float64", plant), plant)
 done_testing()

@@ -55,12 +55,12 @@ def check_cuts(folder):
         done = sagitta("solve", "--systems", systems, "--output", os.path.join(folder, variant),
                        "--cpu-variant", variant, "--threads", 3)
         if done.returncode == 69:
-            skip(f"no {variant} here")
+            skip(f"this processor has no {variant}")
         else:
             ok(same(first, os.path.join(folder, variant, "solutions.h5")), f"the same by {variant}")
 
 
-@claim("synth makes the requested shares, and solve finds them")
+@claim("synth makes the requested shares of bad systems, and solve finds these systems")
 def check_shares(folder):
     systems, log = synth(folder, "shares", "--systems", 2000, "--system-rows", 8, "--border", 3,
                          "--indefinite", 0.3, "--ill", 0.2, "--lengths", "uniform")
@@ -77,7 +77,8 @@ def check_shares(folder):
         ok(n.min() == 0 and n.max() == 16 and 7 < n.mean() < 9, "lengths are uniform")
 
 
-@claim("other systems, and their failures, change nothing in a system")
+@claim("the solution of a system does not depend on other systems in the file, nor on their "
+       "failures")
 def check_neighbours(folder):
     """Order, neighbours and their failures change nothing in a system."""
     random = np.random.default_rng(1)
@@ -106,7 +107,7 @@ def check_neighbours(folder):
     ok(zero and by[id(bad[0])]["suggested_bump"] > 1, "their steps are +0, a bump is suggested")
 
 
-@claim("N.14 and N.15 in plain arithmetic")
+@claim("ridges grow as (N.14) and (N.15) say, computed in plain arithmetic")
 def check_escalation(folder):
     """(N.14) and (N.15) in plain arithmetic."""
     h = np.array([[[1.0, 3.0], [3.0, 2.0]]])

@@ -130,7 +130,7 @@ def check_foreign(folder, systems):
 def check_memory(folder):
     """A file with a hole that is larger than the memory of the process."""
     if os.environ.get("SANITIZED"):
-        return skip("address sanitizers reserve terabytes of address space")
+        return skip("sanitizers reserve terabytes of addresses, which a limit would not allow")
     n, d, k, limit = 30000, 8, 1024, 1 << 30
     path = os.path.join(folder, "large.h5")
     with h5py.File(path, "w") as f:

@@ -58,7 +58,7 @@ def check(folder, text, systems, words=(), ridges=(0, 0)):
     ok(worst <= 1, f"{text}: log-determinants, {worst:.2f} of what is allowed")
 
 
-@claim("systems of every shape: backward errors and log-determinants")
+@claim("backward errors are small and log-determinants right, for systems of many shapes")
 def check_sizes(folder):
     random = np.random.default_rng(1)
     for d in range(1, 9):
@@ -67,7 +67,7 @@ def check_sizes(folder):
     check(folder, "long systems", [random_system(random, *shape) for shape in LONG])
 
 
-@claim("ridges are added once")
+@claim("each ridge is added to its matrix once")
 def check_ridges(folder):
     random = np.random.default_rng(2)
     systems = [random_system(random, d, k, n) for d, k, n in
@@ -115,7 +115,7 @@ def check_ill(folder):
     try:
         import mpmath
     except ImportError:
-        peer_missing("no mpmath")
+        peer_missing("mpmath is not installed")
         return
     for s, one in zip(systems[:3], found):
         a, r = s.dense()
@@ -210,7 +210,7 @@ def check_warning(folder):
             ok(done.returncode == 0 and (said in done.stderr) == bool(wanted)
                and (wanted or "") in done.stderr and (not wanted or "of system 1" in done.stderr),
                f"{ranks} ranks: {done.returncode} {done.stderr[-300:]}")
-    ok(solve(folder, [failing])[0]["lost_bits"] == 0, "a failed system loses none")
+    ok(solve(folder, [failing])[0]["lost_bits"] == 0, "a failed system has no lost bits")
 
 
 @claim("mantissa and exponent give the determinant")

@@ -63,10 +63,11 @@ def signalled(number, command, *words, of):
     return faulty("signal:1", command, *words, of=of)
 
 
-@claim("asked to stop while inputs are opened: 75, a line to type, and the bytes of one run")
+@claim("a job asked to stop while it opens inputs ends with 75 and a line to type, and resumes to "
+       "the same bytes")
 def check_first(jobs):
     if os.environ.get("SANITIZED"):
-        return skip("a library that is preloaded, and sanitizers, do not go together")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     for command, (words, first, _) in jobs.all.items():
         for number in signal.SIGUSR1, signal.SIGUSR2:
             out = jobs.at(f"first-{command}")
@@ -87,7 +88,7 @@ def check_first(jobs):
     return None
 
 
-@claim("asked to stop through mpirun, at its start and at work")
+@claim("a job that is asked to stop through mpirun, at its start or at work, ends with 75")
 def check_mpirun(jobs):
     words, _, _ = jobs.all["encode"]
     for moment in "start", "work":
@@ -109,7 +110,7 @@ def check_mpirun(jobs):
 def check_last(jobs):
     """Rank 0 is held for a second while it removes its files at the end."""
     if os.environ.get("SANITIZED"):
-        return skip("a library that is preloaded, and sanitizers, do not go together")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     held = []
     for command, (words, _, _) in jobs.all.items():
         out = jobs.at(f"last-{command}")
@@ -137,7 +138,7 @@ def check_last(jobs):
 @claim("SIGTERM and SIGINT end a job that has nothing to save, SIGUSR1 a command that cannot stop")
 def check_ends(jobs):
     if os.environ.get("SANITIZED"):
-        return skip("a library that is preloaded, and sanitizers, do not go together")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     for command, (words, first, results) in jobs.all.items():
         for number in signal.SIGTERM, signal.SIGINT:
             out = jobs.at(f"ends-{command}")
@@ -183,7 +184,7 @@ def held_stop(words, out, gate, read, by):
     return job_end(job, 100)
 
 
-@claim("a stop during a long pass for the mean of many rows is answered")
+@claim("a job that is asked to stop while it takes the mean of its rows ends with 75")
 def check_mean(jobs):
     """The job waits a second at a read of the first rows.  So it expects that all rows take
     minutes."""
@@ -208,7 +209,7 @@ def check_mean(jobs):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        with claim("inputs are made, and jobs that are not stopped"):
+        with claim("inputs are made, and jobs run without a stop"):
             jobs = Jobs(folder)
         for check in check_first, check_mpirun, check_last, check_ends, check_whole, \
                 check_mean:

@@ -122,7 +122,7 @@ def stops_check(folder):
 
 def main():
     if os.environ.get("SANITIZED"):
-        skip_all("the sanitizers come first among what is preloaded")
+        skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
     with tempfile.TemporaryDirectory() as folder:
         stops_check(folder)
     done_testing()

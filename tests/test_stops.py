@@ -220,7 +220,8 @@ def main():
         jobs = jobs_of(folder)
         some = [*jobs, "parts"] if FULL else SOME
         for name in os.environ.get("ONLY", "").split() or some:
-            with claim(f"{name}: ended at random moments and continued: the bytes of one run"):
+            with claim(f"{name}: ended at random moments and continued, it has the bytes of one "
+                       "run"):
                 if name == "parts":
                     check_parts(folder)
                 else:

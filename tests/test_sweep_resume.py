@@ -99,7 +99,8 @@ def inside(out):
         return f.attrs["sweeps"], f["sweep"].attrs["atoms_done"]
 
 
-@claim("stopped inside sweeps again and again, on other ranks each time: the bytes of one run")
+@claim("a job stopped inside sweeps again and again, on other ranks each time, has the bytes of "
+       "one run")
 def check_stops(case, ranks):
     out, seen, codes = case.at("steps"), [], []
     for n in (ranks * 8)[:8]:
@@ -117,7 +118,7 @@ def check_stops(case, ranks):
     case.same(out, f"stopped inside sweeps, {seen}")
 
 
-@claim("killed inside a sweep, and continued from a timed save: the bytes of one run")
+@claim("a job killed inside a sweep, and continued from a timed save, has the bytes of one run")
 def check_killed(case):
     out = case.at("killed")
     job = job_start(case.command, *case.words, "--threads", 1, "--save-seconds", 1e-6, "--output",
@@ -225,8 +226,8 @@ def check_refused(case):
     case.same(out, "begun again")
 
 
-@claim("begun with --force over another result, and stopped in its first sweep: the message says "
-       "how to continue")
+@claim("if a job with --force over another result stops in its first sweep, the message says how "
+       "to continue")
 def check_begun_over(case):
     out = case.at("begun-over")
     older = [f"{out}/dictionary.h5", f"{out}/supports.h5"]
@@ -244,8 +245,8 @@ def check_begun_over(case):
     case.same(out, "begun over another result")
 
 
-@claim("stopped inside a sweep on a CPU and continued on a GPU, which computes that sweep again: "
-       "the bytes of one run")
+@claim("a job stopped inside a sweep on a CPU, and continued on a GPU, which repeats the sweep, "
+       "has the same bytes")
 def check_gpu(case):
     if not gpu_present():
         return skip("there is no GPU")
@@ -272,7 +273,8 @@ def rows_of(path):
         return f.attrs["kind"], f["part"].attrs["rows"] if "part" in f else N
 
 
-@claim("stopped while it encodes all rows, on other ranks each time: the bytes of one run")
+@claim("a job stopped while it encodes all rows, on other ranks each time, has the bytes of one "
+       "run")
 def check_encoding(case):
     out, seen = case.at("encoding"), []
     for ranks in 2, 0, 3:
@@ -320,7 +322,7 @@ def coded_cases(folder):
               for update in (("atoms", "joint", "conjugate") if FULL else ()))]
 
 
-@claim("stopped while rows are routed and coded at the end of a sweep: it stops soon, and "
+@claim("a job stopped while rows are routed or coded at the end of a sweep stops soon, and "
        "continues to the same bytes")
 def check_coded(case, ranks):
     out, seen, codes = case.at("steps"), [], []
@@ -340,11 +342,11 @@ def check_coded(case, ranks):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        with claim("inputs are made, and runs that are not stopped"):
+        with claim("inputs are made, and runs end without a stop"):
             cases = cases_make(folder)
         of = {case.name: case for case in cases}
         if os.environ.get("SANITIZED"):
-            skip("a library that is preloaded, and sanitizers, do not go together")
+            skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         else:
             for case in cases[:-1]:
                 check_stops(case, RANKS.get(case.name, [0]))
@@ -356,8 +358,7 @@ def main():
                 check_gpu(of[name])
             for name in ("fit", "joint") if FULL else ("joint",):
                 check_encoding(of[name])
-            with claim("inputs are made whose rows take long to code, and runs that are not "
-                       "stopped"):
+            with claim("inputs are made whose rows take long to code, and runs end without a stop"):
                 coded = coded_cases(folder)
             for case, ranks in zip(coded, ([2, 0, 3], [0, 2, 3], [2, 0, 3], [2, 0, 3])):
                 check_coded(case, ranks)

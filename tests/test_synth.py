@@ -59,7 +59,7 @@ def sums(data):
     return total
 
 
-@claim("the fixtures have their bytes")
+@claim("the fixtures have the bytes that are recorded")
 def check_fixture(folder):
     for (n, k, p), want in FIXTURE.items():
         words = ["--kind", "trig", "--n-rows", n, "--atoms", k, "--columns", p]
@@ -109,7 +109,7 @@ def check_planted(folder, d):
        "five distinct atoms a row")
 
 
-@claim("noise, codes and atoms have their statistics")
+@claim("noise, codes and atoms have the statistics that were asked for")
 def check_statistics(folder):
     n, k, p, s, sigma = 20000, 200, 40, 6, 0.25
     data = Data(folder, "large", "--n-rows", n, "--atoms", k, "--columns", p, "--top-s", s,
@@ -118,18 +118,18 @@ def check_statistics(folder):
     noise = (data["rows/rows"] - sums(data)) / sigma
     count = noise.size
     ok(abs(noise.mean()) < 5 / count**0.5, f"noise has mean {noise.mean():.1e}")
-    ok(abs(noise.var() - 1) < 5 * (2 / count)**0.5, f"and variance {noise.var():.4f}")
-    ok(abs((noise**4).mean() - 2.9) < 0.05, "and the kurtosis of twelve uniforms, 2.9")
+    ok(abs(noise.var() - 1) < 5 * (2 / count)**0.5, f"noise has variance {noise.var():.4f}")
+    ok(abs((noise**4).mean() - 2.9) < 0.05, "noise has the kurtosis of twelve uniforms, 2.9")
     ok(abs(np.corrcoef(noise[:, 0], noise[:, 1])[0, 1]) < 5 / n**0.5, "columns are independent")
-    ok(abs(np.corrcoef(noise[:-1, 0], noise[1:, 0])[0, 1]) < 5 / n**0.5, "and rows")
+    ok(abs(np.corrcoef(noise[:-1, 0], noise[1:, 0])[0, 1]) < 5 / n**0.5, "rows are independent")
     codes = data["rows/planted/codes"]
     ok(np.abs(codes).min() >= 0.5 and np.abs(codes).max() < 1.5, "codes have a size of 0.5 to 1.5")
     ok(abs(np.sign(codes).mean()) < 5 / codes.size**0.5 and abs(np.abs(codes).mean() - 1) < 0.005,
-       "and even signs")
+       "codes have both signs equally often")
     often = np.bincount(data["rows/planted/atoms"].ravel(), minlength=k) / (n * s / k)
     ok(np.abs(often - 1).max() < 5 / (n * s / k)**0.5, "atoms are chosen alike")
     pairs = np.corrcoef(data["rows/planted/atoms"].T)[np.triu_indices(s, 1)]
-    ok(np.abs(pairs).max() < 0.05, "and independently")
+    ok(np.abs(pairs).max() < 0.05, "atoms are chosen independently")
     inner = data["dictionary/atoms"] @ data["dictionary/atoms"].T
     rms = np.sqrt((inner[np.triu_indices(k, 1)]**2).mean())
     ok(abs(rms * p**0.5 - 1) < 0.03, "atoms point anywhere")
@@ -141,7 +141,7 @@ def check_statistics(folder):
     ok(not np.isin(other["rows/rows"], short["rows/rows"]).any(), "another seed, other rows")
 
 
-@claim("zipf frequencies")
+@claim("--frequencies zipf chooses each octave of atoms about as often")
 def check_zipf(folder):
     n, k, s = 20000, 511, 4
     data = Data(folder, "zipf", "--n-rows", n, "--atoms", k, "--columns", 8, "--top-s", s,
@@ -156,7 +156,7 @@ def check_zipf(folder):
     ok((np.sort(all_of["rows/planted/atoms"], 1) == np.arange(6)).all(), "all atoms, each once")
 
 
-@claim("one atom, one column, a start at cosine 1")
+@claim("data of one atom or one column are made, and a start at cosine 1 is the dictionary")
 def check_corners(folder):
     few = check_cuts(folder, "few", "--n-rows", 2, "--atoms", 1, "--columns", 1, "--top-s", 1)
     ok(np.abs(few["dictionary/atoms"]) == 1, "one atom of one column")

@@ -90,7 +90,7 @@ def counted(done):
         re.findall(r"systems=\d+ rows=\d+|failed=\d+|fingerprint=\w+", done.stderr)
 
 
-@claim("stopped batch after batch, and resumed on other ranks: the bytes of one run")
+@claim("a job stopped after every batch, and resumed on other ranks, has the bytes of one run")
 def check_steps(folder):
     for command, name in COMMANDS.items():
         words, out, seen = words_of(folder, command), f"{folder}/steps-{command}", []
@@ -137,7 +137,7 @@ def check_limit(folder):
         for ranks in 0, 2:
             fails(sagitta(command, *words, "--resume", "--output", out, ranks=ranks), 0,
                   ["is complete: nothing is left to do"], "a whole is left as it is")
-        ok(os.stat(f"{out}/{name}") == made, "it is not written again")
+        ok(os.stat(f"{out}/{name}") == made, "a complete result is not written again")
         fails(sagitta(command, *words, "--output", out), 73, ["--force"], "nor replaced")
         need(sagitta(command, *words, "--force", "--output", out), "it is, with --force alone")
 
@@ -228,10 +228,11 @@ def calls_of(folder, command):
                   f"{folder}/counted", "--threads", 1, *BATCH[command], count=True, of=OF[command])
 
 
-@claim("stopped by a signal or killed at any moment, and resumed until done: the bytes of one run")
+@claim("a job stopped by signals or killed at random moments, and resumed until done, has the "
+       "bytes of one run")
 def check_moments(folder):
     if os.environ.get("SANITIZED"):
-        return skip("a library that is preloaded, and sanitizers, do not go together")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     random.seed(int(os.environ.get("SEED", "11")))
     calls = {command: calls_of(folder, command) for command in COMMANDS}
     calls["assemble"] = calls["assemble"] * 2 // 5  # later calls read the result again

@@ -82,7 +82,7 @@ def joint(inputs, q, is_free=lambda codes: np.ones(codes.shape[:2], bool)):
     return s, log_det, (r ** 2).sum(), border, x.size, free.sum() * d
 
 
-@claim("the terminal pass has NumPy's numbers")
+@claim("the terminal pass computes the numbers that NumPy does")
 def independent_check(inputs, path, name, q, *is_free):
     s, rows, rss, border, values, codes = joint(inputs, q, *is_free)
     with h5py.File(path) as f:
@@ -127,7 +127,7 @@ def fingerprint(done):
     return re.search("fingerprint=([0-9a-f]{16})", done.stderr)[1]
 
 
-@claim("ranks, threads and panels give the bits of one rank and of other builds")
+@claim("any ranks, threads and panels give the bits of one rank and of other builds")
 def partition_check(inputs, folder, name, *words):
     """The bits of one rank, which are those of every other build (tests/expected/terminal)."""
     base = terminal(*inputs, *words, "--output", f"{folder}/one")
@@ -197,7 +197,7 @@ def memory_check(inputs, folder):
     most, before = map(float, re.search("peak_memory +([0-9.]+) MB, ([0-9.]+)", text).groups())
     took = most - before
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers take memory of their own")
+        skip("sanitizers take memory of their own, which the forecast does not count")
     else:
         ok(took <= said <= 4 * took, f"memory: {said:.0f} MB said, {took:.0f} taken")
 
@@ -241,7 +241,7 @@ def nonnegative_problem(folder):
 
 def nonnegative_check(folder):
     """Codes at their bound 0 are no unknowns.  NumPy solves the system without them."""
-    with claim("a fit of nonnegative codes"):
+    with claim("a fit of nonnegative codes is made, with some codes at 0"):
         inputs = nonnegative_problem(folder)
         codes = state_read(inputs)[3]
         zeros = (codes == 0).sum()
@@ -252,7 +252,7 @@ def nonnegative_check(folder):
     estimate_check(inputs, folder)
 
 
-@claim("the estimate has no unknowns for codes at their bound, either")
+@claim("the estimate, too, has no unknowns for codes at their bound")
 def estimate_check(inputs, folder):
     with h5py.File(f"{folder}/one/terminal.h5") as f:
         exact = dict(f["terminal"].attrs)
@@ -281,7 +281,7 @@ def weak_check(folder):
            f"undetermined: {run.attrs['weak_directions']}, carried by {atoms[:, 0]}")
         top = np.nanmax(np.einsum("kii->k", np.nan_to_num(f["terminal/covariance_blocks"][:])))
         block = f["terminal/covariance_blocks"][5]
-        ok(np.trace(block) == top, "and it has the largest covariance")
+        ok(np.trace(block) == top, "the named direction has the largest covariance")
     page = sagitta("inspect", f"{folder}/weak/terminal.h5").stdout
     ok(page[page.index("least determined"):].splitlines()[1].split()[0] == "5", "inspect: first")
 

@@ -121,7 +121,7 @@ def calls_fail(inputs, folder, kind, codes, step=1, of=None):
 @claim("calls that fail end the job with their code and one message")
 def faults_check(inputs, folder):
     if os.environ.get("SANITIZED"):
-        skip("the sanitizers come first among what is preloaded")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library")
         return
     calls_fail(inputs, folder, "write", (73, 74), 3)
     calls_fail(inputs, folder, "fsync", (74,))
@@ -157,7 +157,8 @@ def lapack_check(inputs, folder):
         if done.returncode:
             break
     ok(done.returncode == 0 and "no LAPACK found" in done.stderr
-       and "install libopenblas0" in done.stderr, "no LAPACK: exit 0, and it is said")
+       and "install libopenblas0" in done.stderr,
+       "without LAPACK the exit code is 0, and a message says so")
     files = [f"{folder}/lapack{hidden}/terminal.h5" for hidden in (0, 1)]
     with h5py.File(files[1]) as f:
         run = f["run/terminal"]
@@ -166,7 +167,7 @@ def lapack_check(inputs, folder):
     ok(sagitta("diff", *files).returncode == 0, "all else has the same bits")
     page = sagitta("inspect", files[1]).stdout
     ok("no LAPACK found" in page and sagitta("verify", files[1]).returncode == 0,
-       "inspect says so, verify is content")
+       "inspect says so, and verify passes")
 
 
 def lapack_path():
@@ -185,7 +186,8 @@ def lapack_path():
 def lapack_fails_check(inputs, folder):
     real = lapack_path()
     if os.environ.get("SANITIZED") or not real:
-        skip("the sanitizers come first" if real else "there is no LAPACK")
+        skip("a sanitizer must be preloaded first, so this test cannot preload a library" if real
+             else "there is no LAPACK")
         return
     os.mkdir(f"{folder}/failing")
     os.symlink(f"{os.path.dirname(jobs.FAULTS)}/fault_lapack.so",

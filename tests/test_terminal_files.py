@@ -28,7 +28,7 @@ def hash_of(atoms):
     return hashlib.sha256(b"sagitta-dictionary-artifact-v1\n" + b"".join(digests)).hexdigest()
 
 
-@claim("the hash is hashlib's, for any order and signs")
+@claim("the hash of supports is hashlib's, for any order of atoms and any signs")
 def hash_check(inputs, folder, path):
     with h5py.File(inputs[3]) as f:
         atoms = f["atoms"][:]
@@ -101,8 +101,9 @@ def failures_check(inputs, folder):
         f.copy("supports", out)  # the copy names no inputs
     done = terminal(*inputs[:2], "--dictionary", f"{folder}/twice.h5", "--supports",
                     f"{folder}/plain.h5", "--output", f"{folder}/f")
-    ok(done.returncode == 0 and "near duplicates: 2 and 7" in done.stderr, "duplicates are said")
-    ok(not os.path.exists(f"{folder}/f/bytes"), "no dump unless asked for")
+    ok(done.returncode == 0 and "near duplicates: 2 and 7" in done.stderr,
+       "atoms that are nearly equal are named")
+    ok(not os.path.exists(f"{folder}/f/bytes"), "no dump is written unless it is asked for")
     with h5py.File(inputs[5]) as f, h5py.File(f"{folder}/ragged.h5", "w") as out:
         f.copy("supports", out)
         for name in ("indices", "data"):

@@ -31,7 +31,7 @@ def slq(folder):
         return dict(f["run/terminal/slq"].attrs)
 
 
-@claim("the estimate is within four standard errors")
+@claim("the estimate is within four standard errors of the exact value")
 def problems_check(folder):
     apart, condition, steps = [], 0, []
     for seed in range(20) if FULL else range(3, 20, 4):
@@ -56,11 +56,11 @@ def problems_check(folder):
     ok(np.abs(apart).max() <= ERRORS,
        f"{size} estimates are within {np.abs(apart).max():.3g} standard errors")
     ok(abs(mean) * size ** 0.5 <= ERRORS and 0.3 < spread < 2,
-       f"they are {mean:.2g} standard errors off on average, {spread:.2g} root mean square")
+       f"estimates are {mean:.2g} standard errors off on average, {spread:.2g} root mean square")
     return inputs
 
 
-@claim("any ranks and workspace give the same estimate")
+@claim("any ranks, threads, instruction sets and workspace give the same estimate")
 def ways_check(inputs, folder):
     wanted = slq(f"{folder}/slq")
     for ranks, way in ((2, []), (4, ["--threads", 2]), (0, ["--cpu-variant", "avx2"])):
@@ -98,7 +98,7 @@ def ends_check(folder):
                     f"{folder}/e/supports.h5", "--evidence", "slq", "--output", f"{folder}/bad")
     got = slq(f"{folder}/bad")
     ok(done.returncode == 0 and "not positive" in done.stderr and got["failed_probe"] >= 0
-       and np.isnan(got["log_det_border"]), "S that is not positive definite is said")
+       and np.isnan(got["log_det_border"]), "a message says that S is not positive definite")
 
 
 def main():

@@ -80,7 +80,7 @@ def check_values(p):
         ok(sagitta("diff", a, b).returncode == 0, f"{ranks} ranks give the bits of one")
 
 
-@claim("for frames the signed norms of codes count")
+@claim("for frames the lists are ordered by the signed norms of codes")
 def check_frames(p):
     indptr, indices, _ = p.csr
     codes = np.random.default_rng(4).integers(-3, 4, (len(indices), 2)).astype("f4")
@@ -92,7 +92,7 @@ def check_frames(p):
            "frames")
 
 
-@claim("hashes name the supports as in other commands")
+@claim("the hashes of the supports are those that other commands store")
 def check_hashes(p):
     data = p.at("data")
     words = ["--rows", f"{data}/rows.h5", "--dictionary", f"{data}/dictionary.h5"]
@@ -142,7 +142,7 @@ def check_memory(p):
         sizes[n] = peak(p.at("many.h5"), p.at("top.h5"))
     grown = sizes[1_600_000] - sizes[100_000]
     if os.environ.get("SANITIZED"):
-        skip("sanitizers keep memory that was freed")
+        skip("sanitizers keep memory that was freed, so its growth cannot be checked")
     else:
         ok(grown < 4e6, f"{grown} bytes more for 1.5 million rows of 40 bytes more: {sizes}")
     wide = 300_000  # such long rows are read a few at a time

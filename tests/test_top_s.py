@@ -71,7 +71,7 @@ def check_planted(at):
     need(sagitta(*words, "--top-s", 3, "--encode-s", 12, "--output", f"{at}/b"), "three")
     same(f"{at}/a", f"{at}/b", "the fit of that number")
     done = sagitta(*auto, "--output", f"{at}/three", ranks=3)
-    ok(table(done) == (found, chosen), "three ranks choose alike")
+    ok(table(done) == (found, chosen), "three ranks choose the same number")
     same(f"{at}/a", f"{at}/three", "three ranks")
     done = sagitta(*auto, "--output", f"{at}/a", "--resume")
     ok(done.returncode == 0 and table(done) == ({}, None), f"resumed: {done.stderr[-300:]}")
@@ -84,7 +84,8 @@ def check_planted(at):
           ("--top-s 3", "--top-s 4"), "resumed with another number")
 
 
-@claim("real rows with labels: the figures of other commands, and the rule")
+@claim("on real rows with labels the figures are those of other commands, and the choice follows "
+       "the rule")
 def check_real(at):
     with h5py.File(ROWS) as f:
         rows, labels = f["rows"][:3000].astype("f4"), f["token"][:3000]

@@ -23,7 +23,7 @@ def main():
     peer = os.environ.get("PEER_PYTHON", "")
     newest = version_of(peer) if peer else ""
     if not newest:
-        peer_missing_all("PEER_PYTHON names no Python that has PyTorch")
+        peer_missing_all("PyTorch is not installed: let PEER_PYTHON name a Python that has it")
     own = version_of(sys.executable)
     print(f"# PyTorch {own or 'of no version'} here, {newest} there")
     for name, *words in TESTS if newest != own else ():

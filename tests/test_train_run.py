@@ -137,7 +137,7 @@ def check_long_steps(p):
 @claim("a run that is stopped or killed at any call for a file continues from its last state")
 def check_killed(p):
     if os.environ.get("SANITIZED"):
-        return skip("the sanitizers come first among what is preloaded")
+        return skip("a sanitizer must be preloaded first, so this test cannot preload a library")
     words = p.words("killed", "--every", 7, "--save-seconds", 0)
     need(sagitta(*p.words("seven", "--every", 7)), "a line every seven steps")
     calls = faulty("signal:1000000000", *words, count=True, of=".tmp")
@@ -183,7 +183,7 @@ def check_used(p):
             ok((f[name][...] == g[name][...]).all(), name)
 
 
-@claim("an encoder for fixed atoms, and a start with atoms that move")
+@claim("--fixed-dictionary trains an encoder for fixed atoms; after --start the atoms move")
 def check_start(p):
     need(sagitta("fit", "--rows", p.at("rows.npy"), "--holdout", p.at("held.npy"), "--atoms", ATOMS,
                  "--top-s", 3, "--sweeps", 5, "--output", p.at("fit")), "fit")
@@ -205,7 +205,7 @@ def check_start(p):
         ok(lines[-1, 2] > lines[0, 2] + 0.02, f"{option}: {lines[:, 2]}")
 
 
-@claim("a start from a trained dictionary has its encoder; other starts are reported")
+@claim("a start from a trained dictionary takes its encoder; other starts are reported")
 def check_start_trained(p):
     words = p.words("again", "--start", p.at("one"), "--lr", 0.002)
     at = words.index("--atoms")
@@ -292,8 +292,8 @@ def check_refused(p):
     need(p.train("halves", "--rows", p.at("halves.npy"), ranks=2), "two rows that differ")
 
 
-@claim("too long steps, and more atoms per row than there are, give a warning; other runs give "
-       "none")
+@claim("too long steps, and more atoms per row than the dictionary has, give a warning; other runs "
+       "give none")
 def check_warned(p):
     told = "no atoms at all explain 0: lower --lr"
     for words, said in (
@@ -320,7 +320,7 @@ def check_gpu(p):
         same(p.result("one"), p.result(f"gpu{ranks}"), f"{ranks} ranks")
 
 
-@claim("scores of a matrix unit give the same bytes on any number of ranks, resumed too")
+@claim("scores computed by a matrix unit give the same bytes on any number of ranks, also resumed")
 def check_units(p):
     if not gpu_present():
         return skip("there is no GPU")

@@ -63,7 +63,8 @@ def fit(place, rows, _, words):
                  "atoms", "--sweeps", 2, "--output", place, *words))
 
 
-@claim("results keep their bits in other units, also for steps that need ridges")
+@claim("results keep their bits if rows are scaled by powers of two, also for steps that need "
+       "ridges")
 def check_steps(folder):
     random = np.random.default_rng(17)
     for text, frame, command, *words in (

@@ -30,7 +30,7 @@ def entries_of(folder):
         return len(f["supports/indices"])
 
 
-@claim("built-in shapes, by any threads and instructions")
+@claim("verify of built-in shapes finds no fault, with any threads and instructions")
 def check_built_in():
     plain = bench("verify")
     need(plain, "built-in shapes")
@@ -52,7 +52,7 @@ def check_built_in():
     ok(quiet.returncode == 0 and not quiet.stdout, f"--quiet: {quiet.stdout[:200]}")
 
 
-@claim("the codes of a fit, signed and not, and of an encoder, with the rows and without")
+@claim("codes of fits, signed and not, and of an encoder are verified, with the rows and without")
 def check_folders(at):
     rows = np.random.default_rng(3).standard_normal((N, P)).astype("f4")
     np.save(at("rows.npy"), rows)
@@ -75,7 +75,7 @@ def check_folders(at):
                {"forward": N * P, "back": entries, "gradient": K * P}, f"{name} {words}: {page}")
 
 
-@claim("results of train and import, with the codes that their encoder finds for rows")
+@claim("results of train and import are verified, with the codes that their encoder finds for rows")
 def check_encoders(at):
     need(sagitta("train", "--rows", at("rows.npy"), "--atoms", K, "--top-s", S, "--uncentered",
                  "--batch", 256, "--steps", 2, "--output", at("plain")), "train --uncentered")
@@ -121,7 +121,7 @@ def check_refused(at):
     fails(bench("verify", at("routed")), 65, ["scores, not codes"], "scores")
 
 
-@claim("a GPU finds the same")
+@claim("on a GPU verify finds the same")
 def check_gpu(at):
     if not gpu_present():
         return

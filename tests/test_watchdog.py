@@ -183,7 +183,7 @@ def check_begin(folder):
                               capture_output=True)
         ok(done.returncode == code and "MPI has begun" in done.stderr,
            f"{ranks} ranks: exit {done.returncode}, {done.stderr}")
-        ok(not left(folder, "begin"), "nothing is left")
+        ok(not left(folder, "begin"), "no file is left")
 
 
 @claim("a rank that stops, or is killed, in MPI_Finalize or after it ends the job")
@@ -289,7 +289,7 @@ def check_pipes(folder):
 
 def main():
     if os.environ.get("SANITIZED"):
-        skip_all("the sanitizers come first among what is preloaded")
+        skip_all("a sanitizer must be preloaded first, so this test cannot preload a library")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(12) as pool:
         inputs_make(folder)
         leap = pool.submit(hung, long_job(folder, "leap", 96), ranks=2, timeout=300,

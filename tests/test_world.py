@@ -36,7 +36,8 @@ class World:
                 and all(v.tobytes() == other.truth[k].tobytes() for k, v in self.truth.items()))
 
 
-@claim("any ranks and blocks give the same bytes, and more rows begin with the same ones")
+@claim("any ranks and blocks give the same bytes; rows that are made alone are those of the whole "
+       "world")
 def check_cuts(folder):
     words = ["--atoms", 200, "--columns", 24, "--trees", 2, "--n-rows", 150, "--seed", 3]
     base = World(folder, "base", *words)
@@ -54,7 +55,7 @@ def check_cuts(folder):
         ok(sagitta("verify", os.path.join(base.path, name)).returncode == 0, f"verify {name}")
 
 
-@claim("rows are the bias and the sums of their features")
+@claim("each row is the bias plus the sum of its features")
 def check_sums(folder):
     w = World(folder, "sums", "--atoms", 512, "--n-rows", 300)
     rows, vectors = np.tile(w.truth["bias"], (300, 1)), w.atoms.astype(np.float64)
@@ -77,12 +78,14 @@ def check_statistics(folder):
     alone = parent < 0
     ok((np.abs(often - p) < 5 * np.sqrt(p / n) + 1e-6)[alone].mean() > 0.995,
        "features without a parent fire with their probability")
-    ok((~alone).sum() == 16 * 84 and (parent[16:1360] >= 0).all(), "16 trees of 85")
+    ok((~alone).sum() == 16 * 84 and (parent[16:1360] >= 0).all(),
+       "there are 16 trees of 85 features")
     child = np.flatnonzero(~alone)
     ok(((w.fires[:, child] > 0) <= (w.fires[:, parent[child]] > 0)).all(),
        "a child fires only with its parent")
     siblings = (w.fires[:, 16:1360] > 0).reshape(n, -1, 4).sum(2)
-    ok(siblings.max() == 1 and siblings.sum() > n / 2, "and without its siblings")
+    ok(siblings.max() == 1 and siblings.sum() > n / 2,
+       "a child never fires together with a sibling")
     sizes = np.array([w.fires[w.fires[:, a] > 0, a].mean() for a in range(16)])
     ok(np.abs(sizes - (5 - np.arange(16) / 2047)).max() < 0.1, "magnitudes have their means")
     first = w.fires[:, 0] > 0
@@ -124,7 +127,7 @@ def check_refused(folder):
        "a dry run")
 
 
-@claim("small worlds: one feature, one column, no trees")
+@claim("worlds of one feature, of one column and without trees are made")
 def check_corners(folder):
     one = World(folder, "one", "--atoms", 1, "--columns", 1, "--n-rows", 3)
     ok(one.done.returncode == 0 and abs(one.atoms[0, 0]) == 1, "one feature of one column")
