@@ -234,7 +234,7 @@ def check_complete(place):
         ok(code == 75 and f.attrs["kind"] == "part", f"exit {code} {text[-300:]}")
     for command in ["inspect"], ["color", "--output", place.at("classes"), "--supports"]:
         done = sagitta(*command, place.at("again", "supports.h5"))
-        ok("--resume makes the others" in done.stdout + done.stderr and
+        ok("--resume makes the other rows" in done.stdout + done.stderr and
            "merge" not in done.stdout + done.stderr, f"{command}: {done.stdout} {done.stderr}")
     done = sagitta("diff", place.at("done", "dictionary.h5"), place.at("again", "dictionary.h5"))
     ok(done.returncode == 0, f"stopped: {done.stdout[-300:]} {done.stderr[-200:]}")

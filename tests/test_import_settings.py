@@ -186,7 +186,8 @@ def check_names(at):
                             ("saelens_topk", '"a": [1, {"b": 1, "b": []}]', "'a[1].b'"),
                             ("learning_topk", '"trainer": {"k": 5}', "'trainer'"),
                             ("sparsify_topk", '"transcode": false', "'transcode'")):
-        refused(made(at, name, also(text)), [f"{key} twice", "leave"], f"{name}: {text}")
+        refused(made(at, name, also(text)), [f"{key} twice", "keep the right one"],
+                f"{name}: {text}")
     for name, old, new, words in (
             ("saelens_topk", '"k"', '"activation_fn_kwargs.k"', ["has no 'k'"]),
             ("saelens_topk", '"k": 4', '"": {"k": 4}', ["has no 'k'"]),
@@ -199,7 +200,7 @@ def check_names(at):
         refused(made(at, "saelens_topk", lambda t, i=inside: f'{{"{i}": {t}}}'),
                 ["none of architecture, d_in and d_sae", "write"], f"inside of {inside}")
     refused(made(at, "saelens_topk", lambda t: t.replace('"architecture"', '"arch"')),
-            ["says k", "no architecture", "add it"], "k without an architecture")
+            ["says k", "no architecture", "add the architecture"], "k without an architecture")
     refused(made(at, "learning_topk", lambda t: t.replace('"k": 4', '"l": 4')[:-1] +
                  ', "trainer.k": 4}'), ["has no 'trainer.k'"], "a dot outside of its object")
     path = f"{at}/notes.safetensors"

@@ -133,7 +133,8 @@ def check_on_gpu(at, x):
         same(f"{at}/shell", sagitta.fit(rows, verbose=1, **HOW), "on a GPU")
     sagitta.arrays.CHUNK = kept
     ok(max(rows.copied) == 400 and sum(rows.copied) == len(x), f"{rows.copied}")
-    ok(any(f"X is on a GPU: {len(x)} rows go by the host" in line for line in said), f"{said}")
+    ok(any(f"X is on a GPU: {len(x)} rows are copied through the host" in line
+           for line in said), f"{said}")
 
 
 def parts(x):

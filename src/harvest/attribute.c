@@ -140,8 +140,9 @@ static int block_divide(struct attribute *w, gidx first, gidx n)
     TRY(s->starts(s->self, w->first[r], 0, &from));
     TRY(s->starts(s->self, w->first[r] + w->count[r], 0, &end));
     CHECK(end >= from && end - from <= INT32_MAX / w->task->top, ERR_MEMORY,
-          "rows %lld .. %lld of '%s' have %lld atoms: lower --block", (long long)w->first[r],
-          (long long)(w->first[r] + w->count[r] - 1), s->name, (long long)(end - from));
+          "rows %lld .. %lld of '%s' have %lld atoms, too many for one block: lower --block",
+          (long long)w->first[r], (long long)(w->first[r] + w->count[r] - 1), s->name,
+          (long long)(end - from));
     w->pairs[r] = (idx)(end - from);
     w->values[r] = w->pairs[r] * w->task->top;
   }
@@ -155,7 +156,7 @@ static int block_reserve(struct attribute *w, gidx *pairs)
   for (int r = 0; r < w->c->size; r++) *pairs += w->pairs[r];
   gidx values = *pairs * w->task->top;
   if (w->c->rank) return OK;
-  CHECK(values <= INT32_MAX, ERR_MEMORY, "%lld contributions at a time: lower --block",
+  CHECK(values <= INT32_MAX, ERR_MEMORY, "%lld contributions at a time are too many: lower --block",
         (long long)values);
   TRY(array_reserve(&w->sum, &w->sum_room, *pairs, sizeof *w->sum));
   TRY(array_reserve(&w->row, &w->row_room, values, sizeof *w->row));

@@ -30,9 +30,11 @@ static int attention_same(const struct pack_task *t, const struct capture_source
 {
   const struct attention *a = &t->captures[0]->attention, *b = &s->attention;
   CHECK(a->heads == b->heads && a->kv_heads == b->kv_heads && a->d == b->d && a->dv == b->dv,
-        ERR_INPUT, "'%s' has %d and %d heads of %d and %d, '%s' %d and %d of %d and %d", s->name,
-        b->heads, b->kv_heads, b->d, b->dv, t->captures[0]->name, a->heads, a->kv_heads, a->d,
-        a->dv);
+        ERR_INPUT,
+        "'%s' has %d query and %d key heads of %d and %d columns, '%s' has %d and %d heads of %d "
+        "and %d: pack them apart",
+        s->name, b->heads, b->kv_heads, b->d, b->dv, t->captures[0]->name, a->heads, a->kv_heads,
+        a->d, a->dv);
   CHECK(a->causal == b->causal && a->window == b->window && a->scale == b->scale &&
             a->softcap == b->softcap,
         ERR_INPUT, "'%s' and '%s' differ in causal, window, scale or softcap: pack them apart",

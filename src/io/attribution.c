@@ -21,8 +21,8 @@ enum { CHUNK_VALUES = 1 << 17, SLACK_BYTES = 8 << 20, PIECE = 1 << 12 };
 static const struct object_row object_rows[] = {
     {GROUP "/indptr", TYPE_I64, "E+1", 1, "where each pair's list begins"},
     {GROUP "/indices", TYPE_I64, "M", 1, "source: position heads + head"},
-    {GROUP "/data", TYPE_F32, "M", 1, "its contribution to the score, largest first"},
-    {GROUP "/sum", TYPE_F64, "E", 1, "all contributions of a pair"},
+    {GROUP "/data", TYPE_F32, "M", 1, "contribution of each source to the score, largest first"},
+    {GROUP "/sum", TYPE_F64, "E", 1, "sum of all contributions of a pair"},
     {GROUP "/mean", TYPE_F64, "K", 1, "inner product of mean and atom"},
     {GROUP "/sequence", TYPE_I64, "N", 1, "sequence of each row"},
 };
@@ -131,7 +131,7 @@ static int arrays_open(struct attribution_input *f)
   f->pairs = f->sum.shape[0];
   f->k = (idx)k;
   CHECK(f->indptr.shape[0] == f->pairs + 1 && f->indices.shape[0] == f->data.shape[0], ERR_INPUT,
-        "'%s' has lists of %lld pairs and sums of %lld" ANEW, f->name,
+        "'%s' has lists of %lld pairs and sums of %lld pairs" ANEW, f->name,
         (long long)f->indptr.shape[0] - 1, (long long)f->pairs);
   return OK;
 }
@@ -151,12 +151,14 @@ int attribution_input_open(struct attribution_input *f, const char *name)
   TRY(h5_read_long(&f->h5, GROUP, "heads", &heads));
   TRY(h5_read_long(&f->h5, GROUP, "top", &top));
   CHECK(heads >= 1 && heads <= INT32_MAX && top >= 1 && top <= MAX_TOP_ROWS, ERR_INPUT,
-        "'%s' says %lld heads and lists of %lld" ANEW, f->name, (long long)heads, (long long)top);
+        "'%s' says %lld heads and lists of %lld sources" ANEW, f->name, (long long)heads,
+        (long long)top);
   f->heads = (idx)heads, f->top = (idx)top;
   TRY(arrays_open(f));
   f->source = malloc((size_t)top * sizeof *f->source);
   f->value = malloc((size_t)top * sizeof *f->value);
-  CHECK(f->source && f->value, ERR_MEMORY, "cannot allocate a list of %lld", (long long)top);
+  CHECK(f->source && f->value, ERR_MEMORY, "cannot allocate a list of %lld sources",
+        (long long)top);
   return identity_read(&f->h5, INPUTS_GROUP, &f->inputs);
 }
 

@@ -289,8 +289,8 @@ static int tensors_check(const struct autoencoder *a, const struct form *form)
     int is_float = *t->dtype == 'F' || *t->dtype == 'B' ? strcmp(t->dtype, "BOOL") != 0 : 0;
     int has_form = form->kind >= 0 || a->pursues, adds = strstr(t->name, "skip") != NULL;
     CHECK(!is_float || is_of_form(form, t->name) || !(has_form || adds), ERR_INPUT,
-          "'%s' has '%s', which a '%s' of %s lacks: it computes what a dictionary and an encoder "
-          "do not, or predicts other values than its rows",
+          "'%s' has '%s', which a '%s' of %s lacks: a model with it predicts other values than "
+          "its rows, or computes what is unknown here: import a model without it",
           a->weights_path, t->name, a->architecture, a->program);
   }
   return OK;
@@ -324,14 +324,14 @@ static int top_find(const struct autoencoder *a, const char *key, int is_needed,
     gidx value = -1;
     if (names[i]) TRY(settings_long(&a->settings, names[i], &value));
     CHECK(value < 0 || !from || value == *top || i > 1 || !is_needed, ERR_INPUT,
-          "'%s' says %s %lld and %s %lld: leave the right one", a->settings_path, from,
-          (long long)*top, names[i], (long long)value);
+          "'%s' says %s %lld and %s %lld: keep the right one, remove the other", a->settings_path,
+          from, (long long)*top, names[i], (long long)value);
     if (value < 0 || from) continue;
     from = names[i];
     *top = value;
   }
   if (!is_needed) return OK;
-  CHECK(from, ERR_INPUT, "'%s' has no '%s': how many codes a row has", a->settings_path, key);
+  CHECK(from, ERR_INPUT, "'%s' has no '%s': add it, the codes per row", a->settings_path, key);
   CHECK(*top > 0, ERR_INPUT, "'%s' of '%s' is 0: a row has one code or more", from,
         a->settings_path);
   CHECK(*top <= a->encoder.k, ERR_INPUT, "'%s' of '%s' is %lld, and '%s' has %d atoms", from,
@@ -351,8 +351,8 @@ static int top_compare(const struct autoencoder *a, gidx top)
   uint64_t k = 0;
   for (int i = 7; i >= 0; i--) k = k << 8 | bytes[i];
   CHECK(k == (uint64_t)top, ERR_INPUT,
-        "'%s' says k %lld, the tensor 'k' of '%s' %llu: leave the right one", a->settings_path,
-        (long long)top, a->weights_path, (unsigned long long)k);
+        "'%s' says k %lld, the tensor 'k' of '%s' says %llu: correct the wrong one",
+        a->settings_path, (long long)top, a->weights_path, (unsigned long long)k);
   return OK;
 }
 
@@ -392,11 +392,10 @@ static int factor_fold(struct autoencoder *a, const char *folder)
   TRY(autoencoder_factor_find(&a->settings, a->program, folder, a->scaler_path, &a->scaler,
                               &a->factor));
   if (a->factor == 1) return OK;
-  CHECK(
-      !a->pursues, ERR_INPUT,
-      "'%s' says scaling_factor %g, which matching pursuit has not: import it without, and encode "
-      "rows that were multiplied by it",
-      a->scaler_path, a->factor);
+  CHECK(!a->pursues, ERR_INPUT,
+        "'%s' says scaling_factor %g, which matching pursuit does not use: import the folder "
+        "without this factor, and encode rows multiplied by it",
+        a->scaler_path, a->factor);
   values_scale(a->weights, k * p, a->factor);
   values_scale(a->decoder, k * p, 1 / a->factor);
   values_scale(a->mean, p, 1 / a->factor);

@@ -23,8 +23,8 @@ static const struct {
     {"trainer.transcoder", "it predicts other values than its rows: import an autoencoder"},
     {"skip_connection", "it adds a linear map of the row: import an autoencoder without one"},
     {"finetuning_scaling_factor", "multiply W_dec by it, and set it to false"},
-    {"signed", "its codes are the k largest of either sign, and encoders here have none below 0: "
-               "train it without"},
+    {"signed", "its codes are the k largest of either sign, and encoders here make none below 0: "
+               "train it without this setting"},
 };
 
 /* A name that ends in '*' stands for all names with that beginning.  A name inside an object
@@ -121,7 +121,7 @@ static void unknown_warn(const struct settings *s, const char *program)
   }
   if (count)
     log_warn("'%s' says %s%s, which %s not known here: if codes or reconstructions depend on %s, "
-             "what is imported has others",
+             "those of the import differ",
              s->file.path, list, count > SHOWN ? ", ..." : "", count > 1 ? "are" : "is",
              count > 1 ? "one" : "it");
 }
@@ -179,8 +179,8 @@ static int activation_find(const struct settings *s, const char **name)
   const char *one = settings_find(s, "activation_fn"),
              *other = settings_find(s, "activation_fn_str");
   CHECK(!one || !other || !strcmp(one, other), ERR_INPUT,
-        "'%s' says activation_fn %s and activation_fn_str %s: leave the right one", s->file.path,
-        one, other);
+        "'%s' says activation_fn %s and activation_fn_str %s: keep the right one, remove the other",
+        s->file.path, one, other);
   *name = one ? one : other;
   return OK;
 }
@@ -194,7 +194,8 @@ static int classless_check(const struct settings *s)
         "write this object alone",
         s->file.path);
   CHECK(!settings_find(s, "k"), ERR_INPUT,
-        "'%s' says k, and no architecture that has one: add it, such as \"topk\"", s->file.path);
+        "'%s' says k, and no architecture that uses k: add the architecture, such as \"topk\"",
+        s->file.path);
   return OK;
 }
 
@@ -209,12 +210,14 @@ static int lens_class(const struct settings *s, const char **name)
   *name = is_topk ? "topk" : own ? own : "standard";
   if (!own && !function) TRY(classless_check(s));
   CHECK(!function || is_topk || !strcmp(function, "relu"), ERR_INPUT,
-        "'%s' says activation_fn %s, and relu and topk are known here: its codes cannot be made",
+        "'%s' says activation_fn %s, and only relu and topk are known here: its codes cannot "
+        "be made",
         s->file.path, function);
   CHECK(!is_topk || may_be, ERR_INPUT,
-        "'%s' says activation_fn topk and architecture %s: leave the right one", s->file.path, own);
+        "'%s' says activation_fn topk and architecture %s: correct the wrong one", s->file.path,
+        own);
   CHECK(!function || is_topk || strcmp(*name, "topk") != 0, ERR_INPUT,
-        "'%s' says activation_fn %s and architecture topk: leave the right one", s->file.path,
+        "'%s' says activation_fn %s and architecture topk: correct the wrong one", s->file.path,
         function);
   return OK;
 }

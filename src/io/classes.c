@@ -89,7 +89,7 @@ static int lists_read(const struct h5_file *f, struct arena *arena, struct lists
 static int lists_color(const struct lists *l, const char *path, idx k, idx *color)
 {
   CHECK(l->k < 0 || l->k == k, ERR_INPUT,
-        "'%s' has the classes of %lld atoms, not of %d: give those of these supports", path,
+        "'%s' has the classes of %lld atoms, not of %d: give the classes of these supports", path,
         (long long)l->k, k);
   for (idx a = 0; a < k; a++) color[a] = -1;
   for (gidx c = 0; c < l->count; c++)

@@ -20,11 +20,11 @@ enum { SLACK_BYTES = 4 << 20 };
 
 static const struct object_row object_rows[] = {
     {"/first/nearest", TYPE_I32, "K", 1, "nearest atom of the second dictionary"},
-    {"/first/cosine", TYPE_F32, "K", 1, "cosine with it"},
+    {"/first/cosine", TYPE_F32, "K", 1, "cosine with the nearest atom"},
     {"/second/nearest", TYPE_I32, "L", 1, "nearest atom of the first dictionary"},
-    {"/second/cosine", TYPE_F32, "L", 1, "cosine with it"},
+    {"/second/cosine", TYPE_F32, "L", 1, "cosine with the nearest atom"},
     {"/pairs/match", TYPE_I32, "K", 0, "atom of the second dictionary, one to one; -1: none"},
-    {"/pairs/cosine", TYPE_F32, "K", 0, "cosine with it; 0 where there is none"},
+    {"/pairs/cosine", TYPE_F32, "K", 0, "cosine with the matching atom; 0: none"},
     {"/pairs/density", TYPE_I64, "K", 0, "rows that have the atom of the first in their support"},
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};

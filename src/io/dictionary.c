@@ -118,11 +118,12 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
       "'%s' has %d dimensions, a dictionary has 2 (atoms, columns) or 3 (atoms, vectors, columns)",
       s->name, s->rank);
   gidx d = s->rank == 3 ? s->shape[1] : 1, p = s->shape[s->rank - 1];
-  CHECK(s->shape[0] >= 1 && s->shape[0] <= INT32_MAX, ERR_INPUT, "'%s' has %lld atoms" ANEW,
-        s->name, (long long)s->shape[0]);
+  CHECK(s->shape[0] >= 1 && s->shape[0] <= INT32_MAX, ERR_INPUT,
+        "'%s' has %lld atoms, none or too many" ANEW, s->name, (long long)s->shape[0]);
   CHECK(d >= 1 && d <= MAX_FRAME, ERR_INPUT,
         "'%s' has frames of %lld vectors, 1 to %d are possible", s->name, (long long)d, MAX_FRAME);
-  CHECK(p >= 1 && p <= INT32_MAX, ERR_INPUT, "'%s' has %lld columns" ANEW, s->name, (long long)p);
+  CHECK(p >= 1 && p <= INT32_MAX, ERR_INPUT, "'%s' has %lld columns, none or too many" ANEW,
+        s->name, (long long)p);
   f->source = (struct atom_source){.k = (idx)s->shape[0],
                                    .d = (idx)d,
                                    .p = (idx)p,

@@ -18,10 +18,11 @@
 enum { MAX_TEXT = (1 << 20) + 1 };
 
 static const struct object_row object_rows[] = {
-    {GROUP "/weights", TYPE_F32, "K P", 0, "an encoder: its matrix, a row for each atom"},
-    {GROUP "/bias", TYPE_F32, "K", 0, "added to its products"},
-    {GROUP "/threshold", TYPE_F32, "K", 0, "above which a score is a code"},
-    {GROUP "/norm", TYPE_F32, "K", 0, "norms of the decoder, of which the atoms are unit"},
+    {GROUP "/weights", TYPE_F32, "K P", 0, "the encoder's matrix, a row for each atom"},
+    {GROUP "/bias", TYPE_F32, "K", 0, "bias, added to products of rows and this matrix"},
+    {GROUP "/threshold", TYPE_F32, "K", 0, "threshold above which a score is a code"},
+    {GROUP "/norm", TYPE_F32, "K", 0,
+     "norms of the decoder's rows, which are scaled to atoms of norm 1"},
     {GROUP "/decoder", TYPE_F32, "K P", 0, "the decoder before it was scaled"},
     {GROUP "/cuts", TYPE_F32, "T", 0, "thresholds of active atoms, choice after choice"},
 };
@@ -213,8 +214,8 @@ static int active_read(const struct h5_file *f, struct arena *arena, struct enco
   a->relative = relative != 0;
   a->looks = (int)n - 1;
   for (gidx i = 0; i < n && fits; i++) fits = a->threshold[i] >= 0 && isfinite(a->threshold[i]);
-  CHECK(status || fits, ERR_INPUT, "'%s' has an encoder of %lld thresholds that are none" ANEW,
-        f->path, (long long)n);
+  CHECK(status || fits, ERR_INPUT,
+        "'%s' has an encoder of %lld thresholds that cannot be used" ANEW, f->path, (long long)n);
   return status;
 }
 
@@ -271,7 +272,7 @@ static const char *weights_of(const struct encoder *e)
 static int decoder_check(const struct h5_file *f, const struct stored_encoder *s, int there)
 {
   CHECK(!there == !s->encoder.norm, ERR_INPUT,
-        "'%s' has one of '/encoder/decoder' and '/encoder/norm': import it again", f->path);
+        "'%s' has only one of '/encoder/decoder' and '/encoder/norm': import it again", f->path);
   return OK;
 }
 
@@ -334,9 +335,9 @@ static int encoder_missing(const struct dictionary_input *d, const struct stored
                            int there)
 {
   CHECK(there, ERR_INPUT,
-        "'%s' has no encoder: `sagitta train` makes a dictionary that has one, of rows, and "
-        "`sagitta import`, of an autoencoder's folder; with '--dictionary' codes are solved, which "
-        "needs none",
+        "'%s' has no encoder: `sagitta train` makes a dictionary that has one from rows, and "
+        "`sagitta import` from an autoencoder's folder; with '--dictionary' codes are solved "
+        "without an encoder",
         d->file);
   FAIL(ERR_INPUT,
        "'%s' was imported from %s, %s, which has no encoder of one product: give it as "
@@ -374,12 +375,12 @@ int encoder_dictionary_open(struct dictionary_input *d, const char *name)
   char path[4096];
   TRY(input_in_folder(name, "dictionary.h5", path));
   CHECK(strcmp(path, name) == 0 || input_is_there(path), ERR_INPUT,
-        "'%s' has no dictionary.h5: of an autoencoder's folder `sagitta import %s --output dict/` "
-        "makes it, and 'dict/' is what '--encoder' takes",
+        "'%s' has no dictionary.h5: if it is an autoencoder's folder, run `sagitta import %s "
+        "--output dict/` and give '--encoder dict/'",
         name, name);
   CHECK(input_format_of(path) != INPUT_SAFETENSORS, ERR_INPUT,
-        "'%s' has an autoencoder's weights alone: `sagitta import FOLDER --output dict/` reads the "
-        "folder that it is in, and 'dict/' is what '--encoder' takes",
+        "'%s' has an autoencoder's weights alone: run `sagitta import FOLDER --output dict/` on "
+        "the folder that has them, and give '--encoder dict/'",
         path);
   return dictionary_input_open(d, name);
 }

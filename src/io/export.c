@@ -73,8 +73,8 @@ static int imported_plan(struct export_model *m)
   }
   int is_plain = e->kind == ENCODER_TOPK && e->centered && !e->rescaled;
   CHECK(is_plain || m->form == EXPORT_SAELENS, ERR_INPUT,
-        "sparsify has encoders of kind topk that take rows less the mean, this one is %s%s: use "
-        "'--to saelens'",
+        "sparsify has only encoders of kind topk that take rows less the mean, this one is "
+        "%s%s: use '--to saelens'",
         encoder_names[e->kind], e->centered ? "" : " of rows as they are");
   return OK;
 }
@@ -91,7 +91,7 @@ int export_plan(struct export_model *m, struct arena *arena)
         m->d);
   if (m->stored) return imported_plan(m);
   CHECK(m->top > 0, ERR_USAGE,
-        "'--top-s' is missing: how many atoms a row has, which the dictionary does not say");
+        "'--top-s' is missing: give the atoms per row, which the dictionary does not say");
   m->pursues = m->form == EXPORT_SAELENS;
   return m->pursues ? OK : encoder_tie(m, arena);
 }

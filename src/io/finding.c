@@ -11,10 +11,10 @@
 #define HELD_GROUP "/held_out"
 
 static const struct object_row object_rows[] = {
-    {HISTORY, TYPE_F64, "L F", 0, "what was reached after so many updates"},
+    {HISTORY, TYPE_F64, "L F", 0, "figures after numbers of updates, a line each"},
     {GROUP "/means", TYPE_F32, "K", 0, "mean code of each atom in the last update"},
     {GROUP "/firing", TYPE_I64, "K", 0, "rows of the last update that had each atom"},
-    {GROUP "/offset", TYPE_F32, "P", 0, "what rows lose beside the mean of the fitted rows"},
+    {GROUP "/offset", TYPE_F32, "P", 0, "subtracted from rows, beside the mean of the fitted rows"},
     {GROUP "/mean", TYPE_F64, "P", 0, "the mean of the fitted rows"},
 };
 const struct object_table find_objects = {object_rows, LENGTH(object_rows)};
@@ -46,8 +46,8 @@ static int rows_count(const struct h5_file *f, const char *object, gidx *rows)
   TRY(h5_array_open(f, object, &a));
   *rows = a.rank ? a.shape[0] : 0;
   TRY(h5_array_close(&a));
-  CHECK(*rows >= 0 && *rows < INT32_MAX, ERR_INPUT, "'%s' of '%s' has %lld rows" ANEW, object,
-        f->path, (long long)*rows);
+  CHECK(*rows >= 0 && *rows < INT32_MAX, ERR_INPUT, "'%s' of '%s' has %lld rows, too many" ANEW,
+        object, f->path, (long long)*rows);
   return OK;
 }
 

@@ -10,7 +10,7 @@
 #define OBJECT "/threshold"
 
 static const struct object_row object_rows[] = {
-    {OBJECT, TYPE_F32, "K", 0, "above which a code of the atom fires"},
+    {OBJECT, TYPE_F32, "K", 0, "code above which the atom fires"},
 };
 const struct object_table firing_objects = {object_rows, LENGTH(object_rows)};
 

@@ -11,18 +11,19 @@
 #define HELD_GROUP "/held_out" /* the held-out rows, which evaluate the fit */
 
 static const struct object_row object_rows[] = {
-    {"/fit/history", TYPE_F64, "S+1 H", 0, "the start and every sweep"},
+    {"/fit/history", TYPE_F64, "S+1 H", 0, "figures of the start and of every sweep"},
     {"/fit/gram", TYPE_F64, "K K", 0, "fit by parts: sums of codes times codes"},
     {"/fit/target", TYPE_F64, "K P", 0, "fit by parts: sums of codes times rows"},
-    {"/fit/weight", TYPE_F64, "K", 0, "fit by parts: sums of squared codes, without those sums"},
+    {"/fit/weight", TYPE_F64, "K", 0,
+     "fit by parts: sums of squared codes, if these are kept alone"},
     {"/fit/idle", TYPE_I32, "K", 0, "fit by parts: parts since a row used the atom"},
     {"/fit/accepted", TYPE_I32, "K", 0, "1: the last sweep's step was accepted"},
-    {"/fit/status", TYPE_I32, "K", 0, "of the last sweep's last solve"},
-    {"/fit/retries", TYPE_I32, "K", 0, "its retries with larger ridges"},
-    {"/fit/ridge", TYPE_F64, "K", 0, "the ridge of the rows that it ended with"},
-    {"/fit/log_det_hessian", TYPE_F64, "K", 0, "log determinant of its system"},
-    {"/fit/log_det_mantissa", TYPE_F64, "K", 0, "the determinant as a pair"},
-    {"/fit/log_det_exponent", TYPE_I64, "K", 0, "the determinant as a pair"},
+    {"/fit/status", TYPE_I32, "K", 0, "status of the last sweep's last solve"},
+    {"/fit/retries", TYPE_I32, "K", 0, "retries of this solve with larger ridges"},
+    {"/fit/ridge", TYPE_F64, "K", 0, "ridge of the rows that this solve ended with"},
+    {"/fit/log_det_hessian", TYPE_F64, "K", 0, "log determinant of this solve's system"},
+    {"/fit/log_det_mantissa", TYPE_F64, "K", 0, "mantissa m of the determinant m 2^e"},
+    {"/fit/log_det_exponent", TYPE_I64, "K", 0, "exponent e of the determinant m 2^e"},
 };
 const struct object_table fit_objects = {object_rows, LENGTH(object_rows)};
 
@@ -138,7 +139,8 @@ static int file_read(const struct h5_file *f, struct arena *arena, struct fit_fa
         "'%s' was not written by refit, so it cannot be resumed", f->path);
   TRY(identity_read(f, CONTENTS_GROUP, &facts->contents));
   CHECK(facts->contents.dictionary && facts->contents.supports && facts->contents.codes, ERR_INPUT,
-        "'%s' does not say what it was made from, as refit wrote it before: it cannot be resumed",
+        "'%s' does not say what it was made from, which older versions of refit left out: it "
+        "cannot be resumed",
         f->path);
   TRY(h5_read_long(f, "/", "sweeps", &facts->sweeps));
   TRY(fit_start_read(f, &facts->start));

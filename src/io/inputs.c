@@ -168,7 +168,8 @@ static int h5_input_open(struct input_array *s, const struct input_standard *sta
     TRY(no_capture(s, standard));
     matrices_list(&s->h5, found, sizeof found);
     CHECK(found[0], ERR_INPUT,
-          "no dataset '%s' in '%s', nor any of two dimensions: give the file that has it%s%s",
+          "no dataset '%s' in '%s', nor any dataset of two dimensions: give the file that has "
+          "it%s%s",
           s->object, s->file, *standard->file ? ", such as " : "", standard->file);
     FAIL(ERR_INPUT, "no dataset '%s' in '%s'; its 2-D datasets are %s: name one as %s:/PATH",
          s->object, s->file, found, s->file);

@@ -348,7 +348,7 @@ static int folder_check(const char *folder)
   static const struct {
     const char *file, *mend;
   } needed[] = {
-      {"dictionary.h5", "copy the dictionary.h5 there that the codes are of"},
+      {"dictionary.h5", "copy the dictionary.h5 of these codes there"},
       {"supports.h5", "copy the supports.h5 there that `sagitta encode` makes with the dictionary"},
   };
   char path[MAX_NAME];
@@ -383,7 +383,7 @@ static int inputs_open(struct atom_summary *w)
   idx k = w->dictionary.source.k;
   CHECK(s->k == k, ERR_INPUT, "'%s' has %d atoms, '%s' is of %d: they do not belong together",
         w->dictionary.source.name, k, s->name, s->k);
-  CHECK(q->atom < k, ERR_INPUT, "there is no atom %d in '%s': 0 to %d are", q->atom,
+  CHECK(q->atom < k, ERR_INPUT, "there is no atom %d in '%s': it has atoms 0 to %d", q->atom,
         w->dictionary.source.name, k - 1);
   CHECK(s->has_codes, ERR_INPUT,
         "'%s' holds scores of `sagitta route` and no codes: make codes with `sagitta encode`",
@@ -394,8 +394,8 @@ static int inputs_open(struct atom_summary *w)
   w->names = (struct sources_names){q->folder, q->attribution, q->capture};
   TRY(sources_open(&w->sources, &w->names, s));
   CHECK(has_words(w) || !q->vocabulary || !s->n, ERR_INPUT,
-        "'--vocabulary' names tokens, and the run's own rows have none: name an HDF5 file that has "
-        "them, as /token, by '--rows', or a file of tokens by '--tokens'");
+        "'--vocabulary' names tokens, and the run's own rows have no tokens: name an HDF5 file "
+        "that has them, as /token, by '--rows', or a file of tokens by '--tokens'");
   if (has_words(w) && q->vocabulary) TRY(tokens_name(&w->tokens, q->vocabulary));
   return top_init(&w->top, &w->arena, 1, q->count);
 }

@@ -47,7 +47,8 @@ static int file_read(const char *path, const char *object, const char *name, gid
   struct h5_file file = {0};
   struct h5_array a = {0};
   CHECK(input_format_of(path) == INPUT_H5, ERR_INPUT,
-        "'%s' is no HDF5 file: labels are a dataset of one, as FILE.h5:/token", path);
+        "'%s' is no HDF5 file: give labels as a dataset of an HDF5 file, such as FILE.h5:/token",
+        path);
   int status = h5_open(&file, path);
   if (!status) status = h5_array_open(&file, object, &a);
   if (!status) status = array_check(&a, name, n, rows);

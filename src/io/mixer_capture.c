@@ -41,8 +41,8 @@ static int count_read(const struct mixer_input *c, const char *name, idx *count)
   real value = 0;
   TRY(capture_number_read(&c->h5, name, &value));
   CHECK(value >= 1 && value == floor(value) && value <= INT32_MAX, ERR_INPUT,
-        "'%s' of '%s' is %g: add the attribute, which with '/x' says how its channels are cut",
-        name, c->path, value);
+        "'%s' of '%s' is %g: set the attribute, which says how the channels of '/x' are cut", name,
+        c->path, value);
   *count = (idx)value;
   return OK;
 }

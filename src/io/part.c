@@ -212,8 +212,9 @@ static int part_show(const struct h5_file *f, FILE *out)
   TRY(run_is_of_range(f, &is_range));
   fprintf(out, "\na part: rows %lld to %lld of %lld; %s\n", (long long)part.first,
           (long long)(part.first + part.n - 1), (long long)part.total,
-          is_range ? "`sagitta merge` joins all of them"
-                   : "its job was stopped, and the same command with --resume makes the others");
+          is_range
+              ? "`sagitta merge` joins all parts"
+              : "its job was stopped, and the same command with --resume makes the other rows");
   return OK;
 }
 

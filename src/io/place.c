@@ -188,8 +188,8 @@ int output_check_left(const char *path, int force)
 {
   const char *left = output_left(path);
   CHECK(!*left || force, ERR_CREATE,
-        "'%s' is of a job that stopped: end that with --resume of `sagitta encode` or `route`, or "
-        "add --force to give it up",
+        "'%s' is of a job that stopped: finish that job with --resume of `sagitta encode` or "
+        "`route`, or add --force to give it up",
         left);
   return OK;
 }

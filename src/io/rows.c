@@ -21,7 +21,7 @@ static const struct object_row object_rows[] = {
     {"/rows", TYPE_F32, "N P", 1, "activations, a row per token or sample"},
     {"/lse", TYPE_F32, "N H", 0, "attention: logarithm of the sum of weights, of each head"},
     {"/planted/atoms", TYPE_I32, "N s", 0, "planted data: the atoms behind each row"},
-    {"/planted/codes", TYPE_F32, "N s|N s d", 0, "planted data: their codes"},
+    {"/planted/codes", TYPE_F32, "N s|N s d", 0, "planted data: codes of these atoms"},
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
@@ -146,7 +146,8 @@ static int source_add(struct rows_input *f, const struct input_array *all,
   int status = input_open(f, name, 0, &input);
   if (!status && input->type != all->type)
     status = status_fail(ERR_INPUT, __FILE__, __LINE__,
-                         "'%s' is %s, the virtual '%s' of it is %s: make it of the same type",
+                         "'%s' is %s, the virtual '%s' made of it is %s: make the virtual dataset "
+                         "of the same type",
                          input->name, type_name(input->type), all->name, type_name(all->type));
   gidx left = input ? input->shape[0] - source->from : 0;
   if (!status && (source->is_whole ? source->count != left : source->count > left))

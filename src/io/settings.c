@@ -151,8 +151,8 @@ int settings_open(struct settings *s, const char *path)
   JSON_GOOD(&r, !*r.at, "it goes on behind its end");
   const char *twice = json_keys_twice(&s->names);
   CHECK(!twice, ERR_INPUT,
-        "'%s' says '%s' twice, of which programs take the first or the last: leave the right one",
-        path, twice);
+        "'%s' says '%s' twice, and programs take the first or the last: keep the right one", path,
+        twice);
   return OK;
 }
 

@@ -159,8 +159,8 @@ static int text_add(struct shard_names *s, const char *list, char *text)
   int before = s->count, number = 1;
   if (strncmp(text, "\xef\xbb\xbf", 3) == 0) text += 3; /* a byte order mark */
   for (char *line; (line = strsep(&text, "\n")); number++) TRY(line_add(s, list, number, line));
-  CHECK(s->count > before, ERR_INPUT, "the list '%s' names no files: it has one in each line",
-        list);
+  CHECK(s->count > before, ERR_INPUT,
+        "the list '%s' names no files: write the name of a file in each line", list);
   return OK;
 }
 

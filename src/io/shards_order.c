@@ -81,7 +81,7 @@ static void gaps_warn(const struct shard_name *list, int first, int end)
   for (int i = first + 1; i < end; i++)
     if (rise_of(list[i - 1].name, list[i].name) % least) return;
   if (most > least)
-    log_warn("of '%s' '%s' is followed by '%s': if files are missing between, bring them",
+    log_warn("of '%s' '%s' is followed by '%s': if files between them are missing, add those",
              list[at].origin, file_of(list[at - 1].name), file_of(list[at].name));
 }
 
@@ -92,8 +92,8 @@ static void order_warn(const struct shard_names *s)
     int is_pattern = a->origin && a->origin == b->origin && a->line == b->line;
     if (!is_pattern || !does_fall(a->name, b->name)) continue;
     int has_files = strcmp(file_of(a->name), file_of(b->name)) != 0;
-    log_warn("the files of '%s' are in the order of their bytes, '%s' before '%s': write numbers "
-             "with zeros, or name the files in a list, @LIST",
+    log_warn("the files of '%s' are in the order of their bytes, '%s' before '%s': pad numbers "
+             "with zeros, as in 01, or name the files in a list, @LIST",
              a->origin, has_files ? file_of(a->name) : a->name,
              has_files ? file_of(b->name) : b->name);
     return;

@@ -70,7 +70,7 @@ static void sidecar_publish(struct temporary *t, int *waits)
   if (!*waits) return;
   *waits = temporary_publish(t) != OK;
   if (!*waits) return;
-  log_warn("%s: that there is an earlier run's; the result's own /run says how it came to be",
+  log_warn("%s: the file there is an earlier run's; the result's own /run says how it came to be",
            status_message());
   status_clear();
 }

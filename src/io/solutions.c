@@ -17,16 +17,17 @@ enum { SLACK_BYTES = 16 << 20, PIECE = 1 << 14 };
 static const struct object_row object_rows[] = {
     {"/solutions/delta_t", TYPE_F64, "nd", 1, "steps of the rows"},
     {"/solutions/delta_beta", TYPE_F64, "k", 1, "steps of the borders"},
-    {"/solutions/log_det_hessian", TYPE_F64, "B", 1, "NaN where a system failed"},
-    {"/solutions/log_det_mantissa", TYPE_F64, "B", 1, "the determinant is m 2^e"},
-    {"/solutions/log_det_exponent", TYPE_I64, "B", 1, "its e"},
+    {"/solutions/log_det_hessian", TYPE_F64, "B", 1, "log determinant; NaN where a system failed"},
+    {"/solutions/log_det_mantissa", TYPE_F64, "B", 1, "mantissa m of the determinant m 2^e"},
+    {"/solutions/log_det_exponent", TYPE_I64, "B", 1, "exponent e of the determinant m 2^e"},
     {"/solutions/status", TYPE_I32, "B", 1, "0 ok, 1 row, 2 border, 3 not finite"},
-    {"/solutions/failed_at", TYPE_I64, "B", 1, "row, pivot or entry; -1 where ok"},
-    {"/solutions/suggested_bump", TYPE_F64, "B", 1, "what to add to the ridge of what failed"},
+    {"/solutions/failed_at", TYPE_I64, "B", 1, "row, pivot or entry that failed; -1: none"},
+    {"/solutions/suggested_bump", TYPE_F64, "B", 1,
+     "what to add to the ridge of the part that failed"},
     {"/solutions/ridge_t", TYPE_F64, "B", 1, "ridge of the rows in the last try"},
-    {"/solutions/ridge_beta", TYPE_F64, "B", 1, "ridge of the border in it"},
+    {"/solutions/ridge_beta", TYPE_F64, "B", 1, "ridge of the border in the last try"},
     {"/solutions/retries", TYPE_I32, "B", 1, "tries after the first"},
-    {"/solutions/lost_bits", TYPE_I32, "B", 0, "of 53, by cancellation"},
+    {"/solutions/lost_bits", TYPE_I32, "B", 0, "bits of 53 that cancellation took"},
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
@@ -247,9 +248,10 @@ static int copying_open(struct copying *c, const struct solutions_input *f,
   for (int i = 0; i < OUTCOME_ARRAYS; i++)
     TRY(h5_array_open(&f->h5, outcome_rows[i].path, &c->outcomes[i]));
   CHECK(c->step_t.shape[0] == shape->g[count] && c->step_b.shape[0] == shape->border[count],
-        ERR_INPUT, "'%s' has %lld and %lld steps, its systems have %lld and %lld" ANEW, f->h5.path,
-        (long long)c->step_t.shape[0], (long long)c->step_b.shape[0], (long long)shape->g[count],
-        (long long)shape->border[count]);
+        ERR_INPUT,
+        "'%s' has %lld row steps and %lld border steps, its systems need %lld and %lld" ANEW,
+        f->h5.path, (long long)c->step_t.shape[0], (long long)c->step_b.shape[0],
+        (long long)shape->g[count], (long long)shape->border[count]);
   gidx most_t = 0, most_b = 0;
   for (gidx first = 0, end; first < count; first = end) {
     end = systems_piece(shape, first, count);

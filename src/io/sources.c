@@ -24,8 +24,8 @@ static int capture_open(struct sources *s, const char *name)
   s->has_capture = 1;
   TRY(capture_input_open(&s->capture, name));
   CHECK(c->n == s->file.n && c->attention.heads == s->file.heads, ERR_INPUT,
-        "'%s' has %lld queries of %d heads, '%s' is of %lld rows of %d: give the capture that was "
-        "explained",
+        "'%s' has %lld queries of %d heads, '%s' is of %lld rows of %d heads: give the capture "
+        "that was explained",
         s->capture.path, (long long)c->n, c->attention.heads, s->file.name, (long long)s->file.n,
         s->file.heads);
   s->has_tokens = c->tokens != NULL;
@@ -50,8 +50,8 @@ static int list_open(struct sources *s, const char *name, const struct support_s
 {
   TRY(attribution_input_open(&s->file, name));
   CHECK(s->file.pairs == of->entries && s->file.n == of->n && s->file.k == of->k, ERR_INPUT,
-        "'%s' is of %lld rows with %lld atoms of %d in all, '%s' has %lld with %lld of %d: give "
-        "what `sagitta attribute` made of these supports",
+        "'%s' has %lld rows, %lld pairs and %d atoms, '%s' has %lld rows, %lld pairs and %d "
+        "atoms: give what `sagitta attribute` made of these supports",
         s->file.name, (long long)s->file.n, (long long)s->file.pairs, s->file.k, of->name,
         (long long)of->n, (long long)of->entries, of->k);
   return OK;

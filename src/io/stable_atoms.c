@@ -30,7 +30,7 @@ static int comparison_add(const struct atom_source *source, uint64_t hash, const
 int stable_atoms_compare(const struct atom_source *source, const float *atoms, const char *names,
                          struct arena *arena, float *best)
 {
-  CHECK(source->d == 1, ERR_INPUT, "'%s' has frames of %d vectors, and these are not compared",
+  CHECK(source->d == 1, ERR_INPUT, "'%s' has frames of %d vectors, which `compare` does not take",
         source->name, source->d);
   for (idx i = 0; i < source->k; i++) best[i] = 0; /* the value of an atom without a pair */
   uint64_t hash =

@@ -25,11 +25,11 @@ static const struct object_row object_rows[] = {
     {OFFSETS_PATH, TYPE_I64, "N+1", 1, "where each row's support begins"},
     {"/supports/indices", TYPE_I32, "nnz", 1, "atoms, in selection order"},
     {"/supports/data", TYPE_F32, "nnz", 1, "code if codes were solved, else score"},
-    {"/supports/score", TYPE_F32, "nnz", 1, "signed score of the round that chose"},
+    {"/supports/score", TYPE_F32, "nnz", 1, "signed score in the round that chose the atom"},
     {"/supports/codes", TYPE_F32, "nnz d", 0, "code blocks of frames"},
     {"/cut/least", TYPE_F32, "T", 0, "of each choice, the last score that is a code"},
-    {"/cut/row", TYPE_I64, "T", 0, "the row where equal scores end to be codes"},
-    {"/cut/ties", TYPE_I64, "T", 0, "how many of this row are"},
+    {"/cut/row", TYPE_I64, "T", 0, "row up to which scores equal to it are codes"},
+    {"/cut/ties", TYPE_I64, "T", 0, "number of such scores in this row that are codes"},
 };
 const struct object_table supports_objects = {object_rows, LENGTH(object_rows)};
 

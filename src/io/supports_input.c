@@ -344,11 +344,11 @@ int supports_input_open(struct supports_input *f, const char *name)
   TRY(h5_exists(&f->state->h5, "/part", &is_part));
   if (!is_part || !f->state->h5.version) return OK;
   TRY(run_is_of_range(&f->state->h5, &is_range));
-  CHECK(!is_range, ERR_INPUT,
-        "'%s' is a part of an encoding: join all of them with `sagitta merge`", f->file);
+  CHECK(!is_range, ERR_INPUT, "'%s' is a part of an encoding: join all parts with `sagitta merge`",
+        f->file);
   FAIL(ERR_INPUT,
        "'%s' is a part of an encoding whose job was stopped: the same command with --resume makes "
-       "the others",
+       "the other rows",
        f->file);
 }
 

@@ -37,7 +37,8 @@ static int may_write(const struct supports_output *f)
 {
   if (!f->has_slabs) return 0;
   if (!f->slabs.level || !writes_back_whole(f->result.file.name)) return 1;
-  log_info("writes  rank 0 alone: the file system brings pages of two ranks back as a whole");
+  log_info("writes  rank 0 alone: the file system writes whole pages, and two ranks would share "
+           "some");
   return 0;
 }
 

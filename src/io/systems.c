@@ -21,7 +21,7 @@ enum { MOST_PIECES = 128, MAX_PIECES = SYSTEM_ARRAYS * (MOST_PIECES + 1), LEAST_
 
 static const struct object_row object_rows[] = {
     {"/systems/atom", TYPE_I32, "B", 1, "atom of each system"},
-    {"/systems/color", TYPE_I32, "B", 1, "its colour class"},
+    {"/systems/color", TYPE_I32, "B", 1, "colour class of this atom"},
     {"/systems/atom_offsets", TYPE_I64, "B+1", 1, "where each system's rows begin"},
     {"/systems/row", TYPE_I64, "n", 0, "global row of each block, ascending"},
     {"/systems/row_dims", TYPE_I32, "B", 1, "d, size of the row blocks"},

@@ -55,7 +55,7 @@ int systems_part_read(const struct h5_file *f, const struct file_kind *kind,
   TRY(systems_part_is(f, kind, &is_part));
   if (whole) TRY(systems_part_is(f, whole, &is_whole));
   if (is_whole) return whole_read(f, part);
-  CHECK(is_part, ERR_INPUT, "'%s' is not what a run that was stopped left" ANEW, f->path);
+  CHECK(is_part, ERR_INPUT, "'%s' was not left by a run that was stopped" ANEW, f->path);
   TRY(h5_read_long(f, "/part", "systems", &part->systems));
   TRY(h5_read_long(f, "/part", "systems_total", &part->total));
   TRY(h5_read_long(f, "/part", "mark", &mark));

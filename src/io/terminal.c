@@ -13,16 +13,18 @@ enum { SLACK_BYTES = 8 << 20 };
 
 static const struct object_row object_rows[] = {
     {"/terminal/border", TYPE_I64, "K+1", 1, "where each atom's borders begin"},
-    {"/terminal/covariance_blocks", TYPE_F64, "K b b", 0, "phi S^-1 of each atom"},
+    {"/terminal/covariance_blocks", TYPE_F64, "K b b", 0, "block of phi S^-1 of each atom"},
     {"/terminal/cross_pair", TYPE_I32, "M 2", 0, "strongest pairs of atoms"},
-    {"/terminal/cross_strength", TYPE_F64, "M", 0, "Frobenius norms of their blocks"},
-    {"/terminal/cross_blocks", TYPE_F64, "M b b", 0, "their blocks of phi S^-1"},
+    {"/terminal/cross_strength", TYPE_F64, "M", 0, "Frobenius norms of the blocks of these pairs"},
+    {"/terminal/cross_blocks", TYPE_F64, "M b b", 0, "blocks of phi S^-1 of these pairs"},
     {"/run/terminal/spectrum", TYPE_F64, "n", 0, "eigenvalues of S, ascending"},
-    {"/run/terminal/identifiability/eigenvalue", TYPE_F64, "D", 0, "weak directions"},
-    {"/run/terminal/identifiability/atoms", TYPE_I32, "D 8", 0, "who carries them"},
-    {"/run/terminal/identifiability/share", TYPE_F64, "D 8", 0, "and their shares"},
-    {"/run/terminal/duplicates/pair", TYPE_I32, "L 2", 0, "near duplicates"},
-    {"/run/terminal/duplicates/cosine", TYPE_F64, "L", 0, "their cosines"},
+    {"/run/terminal/identifiability/eigenvalue", TYPE_F64, "D", 0,
+     "eigenvalues of S of weak directions"},
+    {"/run/terminal/identifiability/atoms", TYPE_I32, "D 8", 0,
+     "atoms that carry these directions"},
+    {"/run/terminal/identifiability/share", TYPE_F64, "D 8", 0, "shares of these atoms"},
+    {"/run/terminal/duplicates/pair", TYPE_I32, "L 2", 0, "pairs of near duplicates"},
+    {"/run/terminal/duplicates/cosine", TYPE_F64, "L", 0, "cosines of these pairs"},
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 

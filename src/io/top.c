@@ -15,7 +15,7 @@ enum { SLACK_BYTES = 4 << 20, PIECE_VALUES = 1 << 16 };
 
 static const struct object_row object_rows[] = {
     {"/top/row", TYPE_I64, "K R", 1, "rows in which the atom is strongest, -1: no more"},
-    {"/top/code", TYPE_F32, "K R", 1, "its code there"},
+    {"/top/code", TYPE_F32, "K R", 1, "code of the atom in each of these rows"},
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 

@@ -23,9 +23,9 @@ static const struct object_row object_rows[] = {
     {"/train/idle", TYPE_I64, "K", 0, "rows since a row used the atom"},
     {THRESHOLD, TYPE_F64, "2", 0, "sum and weight of the running mean of the batches' last codes"},
     {"/train/mean", TYPE_F64, "P", 0, "what steps subtract from rows before they scale them"},
-    {OFFSET, TYPE_F32, "P", 0, "what was learned beside it, for scaled rows"},
-    {OFFSET "_m", TYPE_F32, "P", 0, "first moments of that"},
-    {OFFSET "_v", TYPE_F32, "P", 0, "second moments of that"},
+    {OFFSET, TYPE_F32, "P", 0, "learned vector subtracted beside the mean, for scaled rows"},
+    {OFFSET "_m", TYPE_F32, "P", 0, "first moments of this vector"},
+    {OFFSET "_v", TYPE_F32, "P", 0, "second moments of this vector"},
     {"/train/sums", TYPE_F64, "2", 0, "squares of errors and of rows since the last line"},
 };
 const struct object_table train_objects = {object_rows, LENGTH(object_rows)};

@@ -18,10 +18,10 @@ enum { CHUNK_VALUES = 1 << 18, SLACK_BYTES = 8 << 20, LIKELY_ENTRIES = 64, PIECE
 static const struct object_row object_rows[] = {
     {TRUTH_GROUP "/indptr", TYPE_I64, "N+1", 1, "where each row's features begin"},
     {TRUTH_GROUP "/indices", TYPE_I32, "nnz", 1, "features that fire, ascending"},
-    {TRUTH_GROUP "/data", TYPE_F32, "nnz", 1, "their magnitudes"},
+    {TRUTH_GROUP "/data", TYPE_F32, "nnz", 1, "magnitudes of these features"},
     {TRUTH_FEATURES, TYPE_F32, "F P", 1, "unit vectors of the features"},
-    {TRUTH_GROUP "/probability", TYPE_F64, "F", 1, "that each fires"},
-    {TRUTH_GROUP "/parent", TYPE_I32, "F", 1, "without which it does not fire, -1: none"},
+    {TRUTH_GROUP "/probability", TYPE_F64, "F", 1, "probability that each feature fires"},
+    {TRUTH_GROUP "/parent", TYPE_I32, "F", 1, "feature without which it does not fire; -1: none"},
     {TRUTH_GROUP "/bias", TYPE_F64, "P", 1, "what every row has beside its features"},
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};

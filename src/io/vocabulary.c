@@ -416,8 +416,8 @@ void vocabulary_warn(const struct vocabulary_use *u, const struct vocabulary *v,
 {
   if (u->empty && v->is_text && !is_sparse(v))
     log_warn("%lld of the rows' tokens have an empty line in '%s', token %lld first: a word that "
-             "is a line feed takes two lines, and shifts all behind it; write it as \\n, or give "
-             "the words in JSON",
+             "is a line feed takes two lines, and shifts all words after it; write it as \\n, or "
+             "give the words in JSON",
              (long long)u->empty, path, (long long)u->first_empty);
   if (u->last >= v->n)
     log_warn("rows have token %lld, and '%s' has %lld words: is it the vocabulary of these rows?",

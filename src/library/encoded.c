@@ -32,7 +32,8 @@ static int active_take(struct sagitta *h)
   struct found_encoder *a = &h->encoder.active;
   int fits = o->n_cuts >= 1 && o->n_cuts <= FIND_LOOKS + 1 && o->cuts && isfinite(o->floor) &&
              o->floor > 0;
-  CHECK(fits, ERR_INPUT, "the encoder has %d thresholds, and a floor of %g" ANEW, o->n_cuts,
+  CHECK(fits, ERR_INPUT,
+        "the encoder has %d thresholds and a floor of %g, which cannot be used" ANEW, o->n_cuts,
         o->floor);
   CHECK(!o->solves && o->rho == 0, ERR_USAGE,
         "the codes of features are solved, nonnegative and without a penalty: leave out codes and "
@@ -41,7 +42,7 @@ static int active_take(struct sagitta *h)
       .looks = o->n_cuts - 1, .relative = o->relative != 0, .floor = o->floor};
   for (int i = 0; i < o->n_cuts; i++) {
     CHECK(o->cuts[i] >= 0 && isfinite(o->cuts[i]), ERR_INPUT,
-          "threshold %d of the encoder is %g" ANEW, i, (double)o->cuts[i]);
+          "threshold %d of the encoder is %g, below 0 or not finite" ANEW, i, (double)o->cuts[i]);
     a->threshold[i] = o->cuts[i];
   }
   TRY(arena_alloc(&h->arena, &h->silent, o->k, sizeof *h->silent));

@@ -197,7 +197,8 @@ static int block_encode(struct sagitta *h, const float *x, gidx first, idx n)
 static int rows_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_codes *codes)
 {
   CHECK(n >= 0, ERR_USAGE, "there are %lld rows", (long long)n);
-  CHECK(!is_gpu(&h->options), ERR_USAGE, "rows of a GPU are for sagitta_support()");
+  CHECK(!is_gpu(&h->options), ERR_USAGE,
+        "rows of a GPU are taken by sagitta_support() only: copy them to the host");
   TRY(device_check_subnormals(h->options.threads));
   TRY(array_reserve(&h->all_start, &h->start_capacity, n + 1, sizeof *h->all_start));
   TRY(room_take(h, (idx)imin(n, LIBRARY_ROWS)));
@@ -220,7 +221,7 @@ int sagitta_encode(struct sagitta *h, const float *x, int64_t n, struct sagitta_
 static int rows_support(struct sagitta *h, const struct resident *r, int64_t n, void *stream)
 {
   CHECK(n >= 0, ERR_USAGE, "there are %lld rows", (long long)n);
-  CHECK(!h->has_encoder, ERR_USAGE, "a handle with an encoder has sagitta_encode() only");
+  CHECK(!h->has_encoder, ERR_USAGE, "a handle with an encoder takes sagitta_encode() only");
   TRY(device_check_subnormals(h->options.threads));
   TRY(device_follow(&h->device, stream));
   TRY(room_take(h, (idx)imin(n, LIBRARY_ROWS)));

@@ -63,7 +63,8 @@ int detect_check(const struct detect_task *t)
   CHECK(t->rows->p <= COLUMNS_MOST, ERR_INPUT,
         "'%s' has %d columns: detectors take rows of at most %d", t->rows->name, t->rows->p,
         COLUMNS_MOST);
-  CHECK(t->rows->n > 1, ERR_INPUT, "'%s' has %lld rows: a detector tells rows apart", t->rows->name,
+  CHECK(t->rows->n > 1, ERR_INPUT,
+        "'%s' has %lld rows: give at least 2, which a detector tells apart", t->rows->name,
         (long long)t->rows->n);
   return OK;
 }

@@ -74,8 +74,9 @@ int probing_open(struct probing *p, const struct support_source *codes, int thre
   CHECK(codes->d == 1, ERR_INPUT,
         "'%s' has frames of %d vectors: labels are predicted by atoms that are one vector each",
         codes->name, codes->d);
-  CHECK(codes->n <= INT32_MAX, ERR_INPUT, "'%s' has %lld rows: labels are predicted for at most %d",
-        codes->name, (long long)codes->n, INT32_MAX);
+  CHECK(codes->n <= INT32_MAX, ERR_INPUT,
+        "'%s' has %lld rows: labels are predicted for at most %d rows", codes->name,
+        (long long)codes->n, INT32_MAX);
   for (int h = 0; h < 2; h++)
     TRY(arena_alloc(&p->arena, &p->half[h].start, (gidx)p->k + 1, sizeof *p->half[h].start));
   TRY(codes_visit(p, codes, entry_count));

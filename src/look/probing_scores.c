@@ -187,7 +187,7 @@ int probing_scores(const struct probing_scores_task *task, const struct probe_se
   struct scoring *s;
   CHECK(count <= MOST_SERIES, ERR_INTERNAL, "%d series of labels, not %d", count, MOST_SERIES);
   CHECK(task->rows->n <= INT32_MAX, ERR_INPUT,
-        "'%s' has %lld rows: labels are predicted for at most %d", task->rows->name,
+        "'%s' has %lld rows: labels are predicted for at most %d rows", task->rows->name,
         (long long)task->rows->n, INT32_MAX);
   TRY(struct_alloc(&s, sizeof *s));
   s->task = task;

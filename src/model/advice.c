@@ -41,7 +41,7 @@ void advice_dead(gidx dead, idx k)
   if (10 * dead <= k) return;
   log_warn_named("dead-atoms",
                  "%lld of %d atoms are in no row: rows or sweeps are too few for so many; give "
-                 "more of them, or fewer --atoms",
+                 "more rows, more --sweeps or fewer --atoms",
                  (long long)dead, k);
 }
 

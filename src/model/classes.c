@@ -34,10 +34,10 @@ void classes_free(struct classes *c)
 static int coloring_alloc(struct coloring *w, gidx n, idx k, gidx entries)
 {
   struct arena *a = &w->arena;
-  CHECK(
-      n <= INT32_MAX, ERR_INPUT,
-      "%lld rows are more than can be coloured: give fewer, as part of a fit with --minibatch does",
-      (long long)n);
+  CHECK(n <= INT32_MAX, ERR_INPUT,
+        "%lld rows are more than can be coloured: give fewer rows at a time, as by --minibatch of "
+        "fit",
+        (long long)n);
   TRY(arena_alloc(a, &w->color, k, sizeof *w->color));
   TRY(arena_alloc(a, &w->start, (gidx)k + 2, sizeof *w->start));
   TRY(arena_alloc(a, &w->rows, entries, sizeof *w->rows));

@@ -51,7 +51,8 @@ int whitening_find(idx p, real *covariance, int threads, struct arena *arena, re
   if (arena->is_dry) return OK;
   TRY(eigen_symmetric(p, covariance, value, vector, work, threads));
   for (idx k = 0; k < p; k++) largest = fmax(largest, value[k]);
-  CHECK(largest > 0, ERR_INPUT, "all rows are the same: a detector tells rows apart");
+  CHECK(largest > 0, ERR_INPUT,
+        "all rows are the same: give rows that differ, which a detector tells apart");
   for (idx k = 0; k < p; k++) value[k] = 1 / sqrt(fmax(value[k], DETECTOR_FLOOR * largest));
   struct root_sum sum = {p, vector, value, root};
   team_run(threads, p, root_row, &sum);

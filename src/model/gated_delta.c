@@ -15,7 +15,8 @@ static const float LOG2_E = 0x1.715476p+0f;
 int gated_delta_check(const struct gated_delta *m)
 {
   CHECK(m->heads_k >= 1 && m->heads >= 1 && m->heads % m->heads_k == 0, ERR_INPUT,
-        "%d key heads and %d heads: the first has to divide the second", m->heads_k, m->heads);
+        "%d key heads and %d heads: the number of key heads has to divide that of heads",
+        m->heads_k, m->heads);
   CHECK(m->d >= 1 && m->d <= DELTA_COLUMNS && m->dv >= 1 && m->dv <= DELTA_COLUMNS, ERR_INPUT,
         "heads have %d columns of q and k and %d of v, not 1 .. %d", m->d, m->dv, DELTA_COLUMNS);
   CHECK(m->width == 0 || (m->width >= 2 && m->width <= DELTA_TAPS), ERR_INPUT,
@@ -23,8 +24,10 @@ int gated_delta_check(const struct gated_delta *m)
   CHECK(gated_delta_channels(m) <= INT32_MAX / DELTA_TAPS, ERR_INPUT,
         "a token has %lld channels, more than %d", (long long)gated_delta_channels(m),
         INT32_MAX / DELTA_TAPS);
-  CHECK(isfinite(m->scale) && m->scale != 0, ERR_INPUT, "the scale of q is %g", (double)m->scale);
-  CHECK(isfinite(m->eps) && m->eps >= 0, ERR_INPUT, "eps is %g", (double)m->eps);
+  CHECK(isfinite(m->scale) && m->scale != 0, ERR_INPUT,
+        "the scale of q is %g, and has to be finite and not 0", (double)m->scale);
+  CHECK(isfinite(m->eps) && m->eps >= 0, ERR_INPUT,
+        "eps is %g, and has to be finite and at least 0", (double)m->eps);
   return OK;
 }
 

@@ -52,8 +52,8 @@ int joint_phi(const struct joint_sums *sums, gidx n, idx p, idx border, real *ph
 {
   gidx values = n * p, freedom = values - sums->codes - border;
   CHECK(freedom > 0, ERR_INPUT,
-        "%lld values do not determine %lld codes and %d borders: no covariance, fewer --directions "
-        "or more rows are needed",
+        "%lld values do not determine %lld codes and %d borders: give fewer --directions or more "
+        "rows",
         (long long)values, (long long)sums->codes, border);
   *phi = row_sum_total(&sums->errors) / (real)freedom;
   return OK;

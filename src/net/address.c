@@ -46,7 +46,8 @@ static int tcp_find(const char *listen, char *address)
         ERR_USAGE, "'--listen' is '%s': give tcp:PORT, or tcp:HOST:PORT, with a port of 0 to 65535",
         listen);
   int n = snprintf(address, ADDRESS_BYTES + 1, "tcp:%s%s", colon ? "" : "127.0.0.1:", rest);
-  CHECK(n <= ADDRESS_BYTES, ERR_USAGE, "'--listen' has %d bytes, at most %d", n, ADDRESS_BYTES);
+  CHECK(n <= ADDRESS_BYTES, ERR_USAGE, "'--listen' has %d bytes, at most %d are possible", n,
+        ADDRESS_BYTES);
   return OK;
 }
 

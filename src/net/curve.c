@@ -129,7 +129,7 @@ static void refusal_log(struct gate *gate, const struct question *q)
   gate->refused++;
   if (now - gate->warned < PAUSE) return;
   gate->warned = now;
-  log_warn("refused a client at '%s': its key is in no NAME.pub of '%s/clients'; %u so far",
+  log_warn("refused a client at '%s': its key is in no NAME.pub of '%s/clients'; %u refused so far",
            q->count > 3 ? q->frames[3] : "", gate->keys->folder, gate->refused);
 }
 

@@ -61,8 +61,8 @@ static int port_bind(struct net *net, const char *address)
   TRY(number_set(net, ZMQ_TCP_KEEPALIVE, 1));
   snprintf(endpoint, sizeof endpoint, "tcp://%s", address + 4);
   CHECK(zmq_bind(net->socket, endpoint) == 0, ERR_CREATE,
-        "cannot accept clients at '%s': %s: give --listen another port, and of this machine an "
-        "address, or * for all",
+        "cannot accept clients at '%s': %s: give --listen another port, and an address of this "
+        "machine, or * for all",
         address, zmq_strerror(errno));
   TRY_ZMQ(zmq_getsockopt(net->socket, ZMQ_LAST_ENDPOINT, endpoint, &bytes), "cannot find a port");
   snprintf(net->address, sizeof net->address, "tcp:%s", endpoint + strlen("tcp://"));

@@ -68,8 +68,8 @@ static int memory_check(const struct color_job *j, int ranks)
   TRY(coloring_bytes(j->source->k, entries, &wanted));
   wanted += (gidx)dry.arena.bytes;
   CHECK(wanted <= present, ERR_MEMORY,
-        "%lld bytes are needed to colour %d atoms in %lld rows with %lld entries, %lld are present "
-        "for each rank: more ranks on more machines hold fewer rows each",
+        "%lld bytes are needed to colour %d atoms in %lld rows with %lld entries, %lld are "
+        "present for each rank: use more ranks on more machines, which hold fewer rows each",
         (long long)wanted, j->source->k, (long long)j->n, (long long)entries, (long long)present);
   return OK;
 }
@@ -136,8 +136,8 @@ void color_log(const struct class_report *r)
   log_info("classes %lld of %lld to %lld atoms, mean %.1f", (long long)r->classes,
            (long long)r->min, (long long)r->max, r->mean);
   if (r->mean < FEW)
-    log_info("classes have fewer than 2 atoms on average, and follow one another: `sagitta fit "
-             "--update joint` moves all atoms at once");
+    log_info("classes have fewer than 2 atoms on average, and are moved one after another: "
+             "`sagitta fit --update joint` moves all atoms at once");
 }
 
 static int starts_alloc(struct arena *arena, const struct refit_state *f, gidx **start)

@@ -90,9 +90,9 @@ int refit_memory_check(const struct refit_state *f)
   gidx wanted = state_bytes(&m) + imax(m.load, m.classes);
   gidx present = memory_per_process(f->c->local_size);
   CHECK(wanted <= present, ERR_MEMORY,
-        "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one "
-        "of reading %lld and colouring %lld), %lld are present for each rank: more machines hold "
-        "fewer rows each",
+        "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one of "
+        "reading %lld and colouring %lld), %lld are present for each rank: use more machines, "
+        "which hold fewer rows each",
         (long long)wanted, (long long)m.held.rows, (long long)m.held.supports,
         (long long)m.held.frames, shared_say(&m, shared, sizeof shared), (long long)m.load,
         (long long)m.classes, (long long)present);
@@ -112,12 +112,12 @@ static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, id
   if (f->task->lends_sums) m.most += m.load; /* the sums stay while the next rows are read */
   CHECK(held + imax(m.most, end) <= present, ERR_MEMORY,
         "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one of "
-        "moving atoms %lld and a sweep's end %lld), %lld are present for each rank: more "
-        "machines hold fewer rows each%s",
+        "moving atoms %lld and a sweep's end %lld), %lld are present for each rank: use more "
+        "machines, which hold fewer rows each%s",
         (long long)(held + imax(m.most, end)), (long long)m.held.rows, (long long)m.held.supports,
         (long long)m.held.frames, shared_say(&m, shared, sizeof shared), (long long)m.most,
         (long long)end, (long long)present,
-        f->task->shares ? "" : ", fewer ranks on each hold fewer copies of the frames");
+        f->task->shares ? "" : ", or fewer ranks on each, which hold fewer copies of the frames");
   return OK;
 }
 

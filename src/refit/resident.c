@@ -129,8 +129,8 @@ int resident_agree(struct comm *c, int can, struct comm **alone)
   comm_recover(c); /* memory may suffice if ranks divide the rows */
   TRY(comm_or(c, &lacks, 1));
   if (!lacks) {
-    log_info("rows    every rank has all: it codes its share, and takes its share of the steps of "
-             "large classes");
+    log_info("rows    every rank has all rows, codes its share of them, and takes its share of "
+             "the steps of large classes");
     return OK;
   }
   *alone = c;

@@ -32,7 +32,8 @@ int state_copy_open(struct state_copy *s, const struct refit_state *f, int *is_o
   if (status != ERR_MEMORY) return status;
   state_copy_free(s);
   status_clear();
-  log_info("files are written between sweeps: a copy of the state takes %.1f MB, of %.1f",
+  log_info("files are written between sweeps: a copy of the state takes %.1f MB, and may take "
+           "%.1f MB",
            1e-6 * (double)bytes, 1e-6 * (double)room);
   return OK;
 }

@@ -46,14 +46,14 @@ static int state_check(const struct sweep_files *f, const struct sweep_facts *no
 {
   const struct identity *is = &now->contents, *was = &then->contents;
   CHECK(now->classes == then->classes, ERR_INPUT,
-        "'sweep.h5' beside '%s' is of a run with other classes: classes_hash %016llx, not %016llx; "
-        "resume with the same, or remove it",
+        "'sweep.h5' beside '%s' is of a run with other classes: classes_hash %016llx, not "
+        "%016llx; resume with the same classes, or remove it",
         f->job->place.shown, (unsigned long long)then->classes, (unsigned long long)now->classes);
   CHECK(
       is->dictionary == was->dictionary && is->supports == was->supports && is->codes == was->codes,
       ERR_INPUT,
       "'sweep.h5' beside '%s' is of another dictionary.h5 or supports.h5: dictionary_hash "
-      "%016llx, not %016llx; bring those back, or remove it",
+      "%016llx, not %016llx; restore those files, or remove it",
       f->job->place.shown, (unsigned long long)was->dictionary, (unsigned long long)is->dictionary);
   return OK;
 }
@@ -78,7 +78,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
   TRY(state_check(f, now, then));
   CHECK(then->atoms >= 0 && then->atoms <= f->k, ERR_INPUT, "'sweep.h5' says %lld of %d atoms",
         (long long)then->atoms, f->k);
-  log_info("resumed inside sweep %lld, behind %lld of its atoms", (long long)then->sweeps + 1,
+  log_info("resumed inside sweep %lld, after %lld of its atoms", (long long)then->sweeps + 1,
            (long long)then->atoms);
   f->saved_atoms = then->atoms;
   *start = (struct sweep_start){then->atoms, before, sweep_take, f};

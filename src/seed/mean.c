@@ -123,7 +123,8 @@ static int round_add(struct comm *c, struct mean_work *w, gidx first, gidx block
   if (asked)
     return comm_agree(c, status_fail(ERR_STOPPED, __FILE__, __LINE__,
                                      "stopped as asked, while the mean of the rows was taken: "
-                                     "nothing of this run is saved, and --resume takes it again"));
+                                     "nothing of this run is saved, and --resume takes the mean "
+                                     "again"));
   for (int r = 0; r < c->size; r++) counts[r] = first + r < blocks;
   TRY(comm_gather(c, w->chain, counts, (size_t)w->rows->p * sizeof(real), w->chains));
   for (int r = 0; c->rank == 0 && r < c->size && counts[r]; r++)

@@ -39,12 +39,14 @@ static int replay_open(struct replay *r, struct comm *c)
   TRY(arena_alloc(&r->arena, &r->first, n + 1, sizeof *r->first));
   TRY(arena_alloc(&r->arena, &r->terms, n, sizeof *r->terms));
   for (gidx i = 0; i < n; i++) r->first[i + 1] = r->first[i] + request_of(r, i)[REQUEST_ROWS];
-  CHECK(t->rows->n == r->first[n], ERR_INPUT, "'%s' has %lld rows, the requests of its ledger %lld",
-        t->rows->name, (long long)t->rows->n, (long long)r->first[n]);
+  CHECK(t->rows->n == r->first[n], ERR_INPUT,
+        "'%s' has %lld rows, the requests of its ledger have %lld", t->rows->name,
+        (long long)t->rows->n, (long long)r->first[n]);
   TRY(ranks_open(&r->ranks, t->encode, c));
   uint64_t hash = lane_dictionary(r->ranks.lane);
-  CHECK(hash == t->dictionary, ERR_INPUT, "the dictionary is %016llx, that of the ledger %016llx",
-        (unsigned long long)hash, (unsigned long long)t->dictionary);
+  CHECK(hash == t->dictionary, ERR_INPUT,
+        "the dictionary is %016llx, that of the ledger is %016llx", (unsigned long long)hash,
+        (unsigned long long)t->dictionary);
   return worker_open(&r->worker);
 }
 

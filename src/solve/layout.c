@@ -154,7 +154,7 @@ static int memory_check(const struct solve *s)
   gidx needed = (gidx)dry.arena.bytes + gpu_bytes(s);
   CHECK(needed <= present, ERR_MEMORY,
         "%lld bytes are needed (two batches as read %lld, exchanged %lld), %lld are present for "
-        "each rank: a smaller --batch, where one has several systems, or fewer ranks on each "
+        "each rank: lower --batch, if a batch has several systems, or start fewer ranks on each "
         "machine",
         (long long)needed, (long long)(SLOTS * s->sizes.read * (gidx)sizeof(real)),
         (long long)((s->sizes.sent + s->sizes.received) * (gidx)sizeof(real)), (long long)present);

@@ -57,14 +57,13 @@ int terminal_device_open(struct device *dev, const struct terminal_task *t, stru
   if (!device_is_gpu(dev)) return OK;
   TRY(buffer_bytes_available(dev, &free));
   if (m.gpu <= free) return OK;
-  CHECK(
-      strcmp(options.kind, "auto") == 0, ERR_MEMORY,
-      "a border of %lld needs %lld bytes on the GPU of rank 0 (S %lld, factor %lld, rows and "
-      "panels %lld), %lld are free: --device cpu, fewer --directions or --evidence slq need none, "
-      "or less",
-      (long long)m.border, (long long)m.gpu, (long long)m.gpu_schur, (long long)m.gpu_factor,
-      (long long)m.gpu_rows, (long long)free);
-  log_info("no GPU is used: a border of %lld needs %.1f MB of one, %.1f are free",
+  CHECK(strcmp(options.kind, "auto") == 0, ERR_MEMORY,
+        "a border of %lld needs %lld bytes on the GPU of rank 0 (S %lld, factor %lld, rows and "
+        "panels %lld), %lld bytes are free: use --device cpu or --evidence slq, which need none, "
+        "or fewer --directions",
+        (long long)m.border, (long long)m.gpu, (long long)m.gpu_schur, (long long)m.gpu_factor,
+        (long long)m.gpu_rows, (long long)free);
+  log_info("no GPU is used: a border of %lld needs %.1f MB on it, %.1f MB are free",
            (long long)m.border, 1e-6 * (double)m.gpu, 1e-6 * (double)free);
   device_close(dev);
   options.kind = "cpu";

@@ -130,7 +130,7 @@ int terminal_memory(const struct terminal_task *t, struct comm *c, const struct 
   struct terminal_result r;
   TRY(refit_state_shape(&f, &task, c));
   CHECK((double)a->k * (double)q * (double)a->d < MAX_BORDER, ERR_MEMORY,
-        "a border of %.0f is beyond one rank: fewer --directions are needed",
+        "a border of %.0f is beyond one rank: give fewer --directions",
         (double)a->k * (double)q * (double)a->d);
   struct terminal w = {.t = t, .c = c, .longest = f.s};
   if (c->rank == 0) w.device = *dev;
@@ -152,11 +152,11 @@ int terminal_fits(const struct terminal_task *t, struct comm *c, const struct de
   struct terminal_memory m;
   TRY(terminal_memory(t, c, dev, &m));
   CHECK(t->workspace >= m.min, ERR_USAGE,
-        "--workspace of %lld bytes is too little: a border of %lld needs %lld",
+        "--workspace of %lld bytes is too little: a border of %lld needs %lld bytes",
         (long long)t->workspace, (long long)m.border, (long long)m.min);
   CHECK(m.total <= t->present || c->rank == 0, ERR_MEMORY,
         "finding the directions needs %lld bytes on this machine (%d ranks, %lld each), %lld are "
-        "present: more machines, or fewer ranks on each",
+        "present: use more machines, or fewer ranks on each",
         (long long)m.total, m.ranks, (long long)m.fit, (long long)t->present);
   CHECK(m.total <= t->present, ERR_MEMORY,
         "a border of %lld needs %lld bytes on the machine of rank 0 (S %lld, LAPACK %lld, "

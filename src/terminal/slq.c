@@ -165,8 +165,9 @@ static int slq_evaluate(struct slq_run *q, struct joint_sums *sums)
   for (idx steps = SLQ_STEPS_FIRST; n > 0; steps *= 2) {
     idx now = steps < n ? steps : n, groups = groups_fit(q->w, now);
     if (groups == 0) {
-      log_warn("--workspace does not hold %d Lanczos vectors of %d numbers: no more steps", 8 * now,
-               n);
+      log_warn("--workspace does not hold %d Lanczos vectors of %d numbers: no more steps are "
+               "taken",
+               8 * now, n);
       break;
     }
     out->steps = now;

@@ -214,7 +214,7 @@ static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
   TRY(comm_sum(b->c, all, LENGTH(all)));
   *sum = all[0];
   CHECK(all[1], ERR_INPUT,
-        "the rows of '%s' do not vary, so that there is nothing to learn: give others",
+        "the rows of '%s' do not vary, so that there is nothing to learn: give other rows",
         b->rows->name);
   return OK;
 }

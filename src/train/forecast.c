@@ -38,7 +38,8 @@ static int sizes_find(struct train *j)
   j->result->held_out_rows = j->held.n;
   j->result->top_s = j->sizes.s;
   CHECK(!t->start || t->start->step <= j->steps, ERR_INPUT,
-        "%lld steps are done, of %lld: give --epochs or --steps for as many or more",
+        "%lld steps are done, and this run has %lld: raise --epochs or --steps to at least those "
+        "done",
         (long long)t->start->step, (long long)j->steps);
   return OK;
 }
@@ -169,10 +170,10 @@ static int device_start(struct train *j)
   TRY(buffer_bytes_available(&j->device, &free));
   if (gpu <= free) return OK;
   CHECK(is_auto, ERR_MEMORY,
-        "the steps need %.1f MB of a GPU, and %.1f are free: lower --atoms or --batch, or use more "
-        "ranks with a GPU each, or --device cpu",
+        "the steps need %.1f MB of a GPU, and %.1f MB are free: lower --atoms or --batch, or use "
+        "more ranks with a GPU each, or --device cpu",
         1e-6 * (double)gpu, 1e-6 * (double)free);
-  log_info("no GPU is used: the steps need %.1f MB of one, and %.1f are free", 1e-6 * (double)gpu,
+  log_info("no GPU is used: the steps need %.1f MB on it, and %.1f MB are free", 1e-6 * (double)gpu,
            1e-6 * (double)free);
   device_close(&j->device);
   options.kind = "cpu";

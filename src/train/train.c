@@ -115,11 +115,11 @@ static int start_take(struct train *j)
   const struct train_point *s = j->task->start;
   CHECK(s->rows_hash == j->rows_hash, ERR_INPUT,
         "the earlier run was begun with other rows than those of '%s': rows_hash %016llx, not "
-        "%016llx; resume with the same",
+        "%016llx; resume with the same rows",
         j->task->rows->name, (unsigned long long)s->rows_hash, (unsigned long long)j->rows_hash);
   CHECK(s->held_out_hash == j->validation.hash, ERR_INPUT,
         "the earlier run was judged by other rows than this one: held_out_hash %016llx, not "
-        "%016llx; resume with the same",
+        "%016llx; resume with the same held-out rows",
         (unsigned long long)s->held_out_hash, (unsigned long long)j->validation.hash);
   CHECK(s->unit == j->unit, ERR_DEVICE,
         "the GPU of the earlier run adds products in %s in another way: unit %016llx, not "

@@ -21,7 +21,8 @@ int train_validation_alloc(struct train_validation *v, struct arena *a)
 {
   gidx n = refit_rows_partition(v->rows->n, v->c->size, v->c->rank, &v->first);
   if (v->rows->n == 0) return OK;
-  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank to judge by are too many", (long long)n);
+  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld held-out rows are too many for a rank: use more ranks",
+        (long long)n);
   v->n = (idx)n;
   TRY(arena_alloc(a, &v->x, n * v->p, sizeof *v->x));
   TRY(arena_alloc(a, &v->quality, n, sizeof *v->quality));

@@ -153,8 +153,8 @@ class Inputs(contextlib.ExitStack):
         row = max(1, kind.itemsize * int(np.prod(array.shape[1:])))
         step = max(1, CHUNK // row)
         if is_on_gpu(array):
-            log.info("%s is on a GPU: %d rows go by the host, %d bytes at a time", shown,
-                     len(array), step * row)
+            log.info("%s is on a GPU: %d rows are copied through the host, %d bytes at a time",
+                     shown, len(array), step * row)
         for first in range(0, len(array), step):
             part = numpy_of(array[first:first + step])
             part = part if mask is None else part[mask[first:first + step]]

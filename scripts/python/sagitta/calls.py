@@ -199,7 +199,7 @@ def _job(command, X, keywords):
     process behind, and files only in output= and in the folder of an interrupted job."""
     output, resume = keywords.pop("output", None), keywords.pop("resume", False)
     if resume and output is None:
-        raise TypeError("resume=True goes on from what is in output=: give that folder")
+        raise TypeError("resume=True continues the job in output=: give that folder")
     own = Folder() if output is None else None
     folder = own.path if own else os.fspath(output)
     try:

@@ -34,8 +34,8 @@ def digest(codes):
 def compared(what, codes):
     found = digest(codes)
     if found != EXPECTED:
-        raise Error(f"{what} has codes of other bits than every other machine: their SHA-256 is "
-                    f"{found}, not {EXPECTED}; say so, with the processor and the version")
+        raise Error(f"{what} makes codes of other bits than expected: their SHA-256 is "
+                    f"{found}, not {EXPECTED}; report it, with the processor and the version")
 
 
 def selftest() -> None:

@@ -52,7 +52,7 @@ def opens(handles, options, threads, is_said):
             REFUSED[number] = str(error)
     if REFUSED[number] and is_said and number not in SAID:
         SAID.add(number)
-        warnings.warn(Warning(f"rows of a GPU go by the host: {REFUSED[number]}"),
+        warnings.warn(Warning(f"rows on a GPU are copied through the host: {REFUSED[number]}"),
                       stacklevel=level_of_caller())
     return REFUSED[number] is None
 

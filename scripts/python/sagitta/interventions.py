@@ -106,7 +106,7 @@ def _atoms_checked(d, atoms):
             raise InputError(f"there is no atom {atom}: they are 0 to {k - 1}")
         found.append(int(atom))
     if len(set(found)) < len(found):
-        raise InputError(f"atoms {found} name one twice: give each once")
+        raise InputError(f"atoms {found} name an atom twice: give each once")
     return found
 
 

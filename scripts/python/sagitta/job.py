@@ -43,7 +43,7 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, command, output):
         self.output = output
         more = f"; {command}(..., output={output!r}, resume=True) with the same rows and options " \
-            "goes on where it stopped"
+            "continues it"
         super().__init__(f"{command} was interrupted{more if output else ''}")
 
 
@@ -250,7 +250,7 @@ class Job:
         said = own or self.errors[-8:] or [f"the program ended by signal {-code}" if code < 0 else
                                            f"the program ended with exit code {code}"]
         if code == STOPPED:
-            said = [f"{self.command} was stopped before its end: resume=True goes on"]
+            said = [f"{self.command} was stopped before its end: resume=True continues it"]
         kind = InputError if code in (2, 65) else Error
         return kind(in_words_of_python("\n".join(said), self.shown), code)
 

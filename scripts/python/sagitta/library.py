@@ -85,8 +85,8 @@ def library():
         raise Error(f"'{path}' is no {NAME} that can be loaded: {error}: give another by "
                     "SAGITTA_LIBRARY") from error
     if found != ABI:
-        raise Error(f"'{path}' has ABI {found}, this package knows {ABI}: install the one that "
-                    "belongs to it")
+        raise Error(f"'{path}' has ABI {found}, this package knows {ABI}: install the package "
+                    "that belongs to it")
     loaded.sagitta_open.argtypes = [ctypes.POINTER(Options), ctypes.POINTER(ctypes.c_void_p)]
     loaded.sagitta_encode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
                                       ctypes.POINTER(Codes)]

@@ -78,7 +78,8 @@ def _key(folder, name):
     path = os.path.join(folder, name)
     with open(path, "rb") as f:
         if name.endswith(".secret") and os.fstat(f.fileno()).st_mode & 0o77:
-            raise Error(f"others than its user may read '{path}': chmod 600, or make new keys")
+            raise Error(f"others than its user may read '{path}': run chmod 600 on it, or make "
+                        "new keys")
         key = f.read(42).rstrip()
     if len(key) != 40:
         raise Error(f"'{path}' is no key, a line of 40 characters")

@@ -87,7 +87,8 @@ def mpirun(ranks):
     found = shutil.which("mpirun")
     if not found:
         raise Error(f"ranks is {ranks}, and there is no mpirun: pip install "
-                    "'sagitta-dictionaries[mpi]', or Open MPI, or name its mpirun in MPIEXEC")
+                    "'sagitta-dictionaries[mpi]', or install Open MPI, or name its mpirun in "
+                    "MPIEXEC")
     return [found]
 
 

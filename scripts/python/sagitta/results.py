@@ -61,7 +61,7 @@ def checked(f, path):
     version = plain(f.attrs["format_version"])
     if version not in VERSIONS:
         raise Error(f"'{path}' has format version {version}, this package knows {VERSIONS[-1]}: "
-                    "install the one that belongs to the program")
+                    "install the package that belongs to the program")
     if plain(f.attrs.get("kind", "")).split("_")[-1] == "part":
         raise Error(f"'{path}' is a part of a result: finish the run with --resume, or join all "
                     "parts of an encoding with `sagitta merge`")
@@ -300,7 +300,7 @@ class Run:
         version = page.get("format_version", 1)
         if version > PAGE_VERSION:
             raise Error(f"run.json in '{folder}' has format version {version}, this package knows "
-                        f"{PAGE_VERSION}: install the one that belongs to the program")
+                        f"{PAGE_VERSION}: install the package that belongs to the program")
         return page
 
     @functools.cached_property

@@ -174,7 +174,7 @@ def survey(X: Rows, atoms: typing.Sequence[int] = (512, 1024),
     atoms, top_s, seeds = ([int(one) for one in values] for values in (atoms, top_s, seeds))
     if len(set(seeds)) < 2 or not atoms or not top_s:
         raise InputError(f"atoms are {atoms}, top_s {top_s}, seeds {seeds}: give one of each, and "
-                         "two seeds or more, since what one alone finds says little")
+                         "two seeds or more, since a single seed says little")
     _check(options)
     x, caught = _sample(X, rows), []
     trials = [_trial(x, {**options, "atoms": k, "top_s": s, "encode_s": max(top_s)}, seeds, caught)

@@ -176,7 +176,7 @@ static int narrow(const struct h5_array *a, const int64_t *wide, gidx at, gidx c
 {
   for (gidx i = 0; i < count; i++) {
     CHECK(wide[i] >= INT32_MIN && wide[i] <= INT32_MAX, ERR_INPUT,
-          "value %lld of '%s' of '%s' is %lld: those from %d to %d are possible",
+          "value %lld of '%s' of '%s' is %lld: values from %d to %d are possible",
           (long long)(at + i), a->object, a->path, (long long)wide[i], INT32_MIN, INT32_MAX);
     out[i] = (int32_t)wide[i];
   }

@@ -95,11 +95,11 @@ static int advice_find(const struct cause *cause, char *advice, size_t capacity)
   char version[32];
   const char *text = NULL;
   if (strstr(cause->text, "already open for write"))
-    text = "a program is writing it, or did not close it: close it there, or if none has it open, "
-           "h5clear -s FILE";
+    text = "a program is writing it, or did not close it: close it there, or if no program has it "
+           "open, run h5clear -s FILE";
   else if (cause->is_locked && !strcmp(cause->text, strerror(EWOULDBLOCK)))
-    text = "a program has it open for writing, and locked it: close it there, or if none has it "
-           "open, set HDF5_USE_FILE_LOCKING=FALSE";
+    text = "a program has it open for writing, and locked it: close it there, or if no program "
+           "has it open, set HDF5_USE_FILE_LOCKING=FALSE";
   else if (cause->is_locked)
     text = "its file system refuses locks: set HDF5_USE_FILE_LOCKING=FALSE";
   if (text) {

@@ -83,9 +83,9 @@ int h5_read_fail(hid_t dataset, const char *object, const char *path)
   const char *name = filter_name(number);
   if (!name) name = *stored ? stored : "of that number";
   h5_library(version, sizeof version);
-  FAIL(
-      ERR_INPUT,
-      "'%s' of '%s' is packed by the filter %s (%d), which HDF5 %s of this program lacks: where it "
-      "is known h5repack -f GZIP=4 OLD NEW, or set HDF5_PLUGIN_PATH to the folder of its plugin",
-      object, path, name, (int)number, version);
+  FAIL(ERR_INPUT,
+       "'%s' of '%s' is packed by the filter %s (%d), which HDF5 %s of this program lacks: run "
+       "h5repack -f GZIP=4 OLD NEW where the filter is installed, or set HDF5_PLUGIN_PATH to the "
+       "folder of its plugin",
+       object, path, name, (int)number, version);
 }

@@ -100,7 +100,7 @@ void h5_unwritten_warn(const struct h5_array *a)
   H5E_END_TRY
   if (!m.count || !is_new(a)) return;
   log_warn("%lld of the %lld rows of '%s:%s', from %lld to %lld, were never written, and are read "
-           "as its fill value: write them, or keep the others alone",
+           "as its fill value: write them, or keep only the others",
            (long long)m.count, (long long)a->shape[0], a->path, a->object, (long long)m.first,
            (long long)m.last);
 }
