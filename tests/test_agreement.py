@@ -134,7 +134,7 @@ def check_told(folder):
     ok(code == 0, f"threads may differ: exit {code} {text[-200:]}")
 
 
-@claim("every command refuses ranks that see different files under one name")
+@claim("commands refuse ranks that see different files under one name")
 def check_seen(folder):
     out = f"{folder}/seen"
     for command, (words, inputs) in COMMANDS.items():

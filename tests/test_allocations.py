@@ -275,7 +275,7 @@ class Case:
 
 
 def check(case, seen, pool):
-    with claim(f"{case.name}: each allocation fails once"):
+    with claim(f"{case.name}: after an allocation that fails, files are old or new, and whole"):
         case.prepare()
         seen = set() if FULL else seen
         # two threads may have given allocations the same number

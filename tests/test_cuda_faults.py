@@ -114,7 +114,7 @@ def check_memory(folder, how):
     ok(ends == want, f"{how}: too little, little and enough memory were met: {ends}")
 
 
-@claim("two ranks share one GPU's memory")
+@claim("two ranks share the memory of one GPU, whether it has room for both, for one or for none")
 def check_shares(folder):
     """Two ranks, each with its part of the atoms, use the memory of one GPU.  It has room for both
     parts, for one, or for none."""

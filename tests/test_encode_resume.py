@@ -94,7 +94,7 @@ def check_limit(folder):
     need(sagitta("encode", *words, "--output", f"{folder}/plain.h5"), "plain")
     same(f"{folder}/plain.h5", out, "resumed")
     fails(sagitta("encode", *words, "--output", out), 73, ["--force"], "a whole is not replaced")
-    need(sagitta("encode", *words, "--force", "--output", out), "it is replaced with --force alone")
+    need(sagitta("encode", *words, "--force", "--output", out), "only --force replaces a result")
 
 
 def left_alone(name, path, words, code, said, ranks=0):
@@ -153,7 +153,8 @@ def check_killed(folder):
         rows = rows_done(result)
         ok(rows and rows % BLOCK == 0 and rows < N, f"{rows} rows were saved")
         need(sagitta("verify", result), "what was saved is whole")
-        fails(sagitta("encode", *words, "--output", out), 73, ["--resume"], "it is not replaced")
+        fails(sagitta("encode", *words, "--output", out), 73, ["--resume"],
+              "without --force a result is not replaced")
         done = sagitta("encode", *words, "--resume", "--output", out, ranks=3 - trial)
         need(done, "resumed")
         ok(f"resume  after {rows} of {N} rows" in done.stderr,
@@ -263,11 +264,12 @@ def check_refused(folder):
           ["--center"], "--center")
     same(kept, f"{out}/supports.h5", "nothing of it has changed")
     fails(sagitta("color", "--supports", out, "--output", f"{folder}/c.h5"), 65, ["is a part"],
-          "it is not taken for supports")
+          "an unfinished file is not taken for supports")
     need(sagitta("encode", *words_of(folder), "--row-range", f"{BLOCK}:", "--output",
                  f"{folder}/rest.h5"), "the rest")
     fails(sagitta("merge", kept, f"{folder}/rest.h5", "--output", f"{folder}/m.h5"), 65,
-          ["kept.h5' was stopped before it found the decoder cosine"], "nor for a part, done")
+          ["kept.h5' was stopped before it found the decoder cosine"],
+          "an unfinished file is not taken for a complete part")
     with open(f"{out}/supports.h5", "r+b") as f:
         f.truncate(5000)
     fails(sagitta("encode", *words_of(folder), "--resume", "--output", out), 73,

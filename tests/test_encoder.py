@@ -90,7 +90,7 @@ def encode(at, kind, out, *more, ranks=0):
                    f"{at}/{out}", *more, ranks=ranks)
 
 
-@claim("the same bytes on 1, 2, 3 and 5 ranks, with any blocks and threads")
+@claim("encode has the same bytes on 1, 2, 3 and 5 ranks, with any blocks and threads")
 def check_ranks(at):
     for kind in KINDS:
         first = encode(at, kind, f"{kind}.h5", "--threads", 1)

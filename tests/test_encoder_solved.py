@@ -97,8 +97,8 @@ def check_peers(at):
             ok(figure[1] > figure[0], f"{kind} {sign}: {figure}")
 
 
-@claim("the same bytes on 1, 2, 3 and 5 ranks, with any blocks and threads, and on a GPU if there "
-       "is one")
+@claim("encode has the same bytes on 1, 2, 3 and 5 ranks, any blocks and threads, and a GPU if "
+       "there is one")
 def check_ranks(at):
     gpu = gpu_present()
     for kind, sign in (("relu", "nonnegative"), ("jumprelu", "signed"), ("topk", "nonnegative")):

@@ -26,7 +26,7 @@ class Finding(Place):
         return sagitta(*self.words(out, *words), ranks=ranks)
 
 
-@claim("ranks and threads change no byte, nor does a stop")
+@claim("numbers of ranks and threads change no byte, nor does a stop")
 def check_ranks(p):
     p.one = p.run("one", "--json")
     need(p.one, "one rank")

@@ -67,7 +67,8 @@ def check_encode(place):
            ("was fitted with 2 rounds" in text) == (words == ["--rounds", 1]), f"{words}: {said}")
 
 
-@claim("for a dictionary without these numbers they are 32 and 1; refit stores them too")
+@claim("if a dictionary lacks these numbers, encode takes 32 atoms and one round; refit stores "
+       "them, too")
 def check_silent(place):
     with h5py.File(place.at("fit", "dictionary.h5")) as f:
         np.save(place.at("atoms.npy"), f["atoms"][...])

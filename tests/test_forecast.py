@@ -101,7 +101,7 @@ def nothing_check(folder):
            f"{job[0]}: {again[-200:]}")
 
 
-@claim("no row is read: a plan for a terabyte of rows that are a hole in a file")
+@claim("a dry run reads no row, even for a terabyte of rows that are a hole in a file")
 def holes_check(folder):
     with open(f"{folder}/rows.npy", "wb") as f:
         head = {"descr": "<f2", "fortran_order": False, "shape": (1 << 30, 1024)}
@@ -121,7 +121,7 @@ def holes_check(folder):
     ok(figure(plan, "memory") < 8e9, f"a training holds no more of more rows: {plan}")
 
 
-@claim("ranks divide rows; with more ranks each has less")
+@claim("ranks divide rows, so with more ranks each needs less memory")
 def ranks_check(folder):
     few = ["fit", "--atoms", 64, "--sweeps", 1]
     many = f"{folder}/many.npy"  # more memory than lists and messages take
@@ -160,7 +160,8 @@ def encode_check(folder):
            f"{ranks} ranks: {1e-6 * said:.0f} MB said, {1e-6 * took:.0f} taken")
 
 
-@claim("the plans of seven commands, as text and as JSON: memory needed, memory present, and files")
+@claim("the plans of seven commands name memory needed, memory present and files, as text and as "
+       "JSON")
 def commands_check(folder):
     made = f"{folder}/made"
     need(sagitta("synth", "--n-rows", 8192, "--columns", 16, "--atoms", 32, "--top-s", 4,
@@ -186,8 +187,8 @@ def commands_check(folder):
                f"{name}, {ranks} ranks: {page}")
 
 
-@claim("merge: the forecast of memory is right within a tenth, that of bytes within a twentieth, "
-       "and nothing is written")
+@claim("merge forecasts memory within a tenth and bytes within a twentieth, and --dry-run writes "
+       "nothing")
 def merge_check(folder):
     words = ["--rows", REAL, "--dictionary", f"{folder}/seed/dictionary.h5", "--top-s", 256,
              "--output", f"{folder}/of-merge"]

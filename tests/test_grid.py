@@ -123,7 +123,7 @@ def check_parts(folder):
     same(f"{folder}/whole.h5", f"{folder}/merged.h5", "merged")
 
 
-@claim("stopped and resumed in other grids: the bytes of one rank")
+@claim("a job stopped and resumed in other grids has the bytes of one rank")
 def check_resume(folder):
     words, out = words_of(folder, rounds=2), f"{folder}/steps"
     need(sagitta("encode", *words, "--output", f"{folder}/never.h5"), "never stopped")

@@ -339,7 +339,7 @@ def check_before(folder):
     equal(f"{folder}/whole-encode.h5", f"{out}/x.h5", "the first of two")
 
 
-@claim("too little space: 73 with both sizes before any work; a disk that fails later leaves the "
+@claim("too little space ends the job with 73 before any work; a disk that fails later leaves the "
        "record")
 def check_room(folder):
     out = f"{folder}/room"

@@ -74,7 +74,8 @@ def paged_check(at):
     return paths[-3:]
 
 
-@claim("32 sequences on several numbers of ranks, every type, with either division of the work")
+@claim("ranks that divide queries or positions of 32 sequences of any type give the bits of one "
+       "rank")
 def ranks_check(ragged):
     for plain, _, paged in ragged:
         want = harvest(plain)

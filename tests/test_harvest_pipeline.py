@@ -106,7 +106,7 @@ def one_digest(at, what, jobs, **more):
     return found[0][1]
 
 
-@claim("keys and values of every type: plain, paged and packed, every query, on 1, 2 and 3 ranks")
+@claim("plain, paged and packed captures of every type give one digest, on 1, 2 and 3 ranks")
 def types_check(at):
     digests = set()
     for kind in TYPES:

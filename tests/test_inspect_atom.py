@@ -66,7 +66,7 @@ class Place:
         return text
 
 
-@claim("the figures are NumPy's")
+@claim("the figures of an atom are NumPy's")
 def check_figures(p):
     for atom in range(0, K, 3):
         text = p.show(p.run, "--atom", atom, "--top", 5)
@@ -183,7 +183,8 @@ def check_tokenizers(p):
     p.words = plain
 
 
-@claim("a list of words that a line feed inside a word shifts gives a warning; others give none")
+@claim("a list of words that is shifted by a line feed in a word gives a warning; other lists give "
+       "none")
 def check_shifted(p):
     look = ["inspect", p.run, "--atom", 7, "--rows", p.rows, "--vocabulary", f"{p.folder}/lines"]
     whole = [f"word{i}" for i in range(50)]
@@ -332,7 +333,7 @@ def check_refused(p):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    with claim("a run with a rows file that has tokens"):
+    with claim("a run is made from a rows file that has tokens"):
         place = Place(folder)
     check_figures(place)
     check_tokens(place)

@@ -204,7 +204,7 @@ def check_headers(path, folder, values):
         is_refused(path, 65, words, folder, f"npy header {header!r}")
 
 
-@claim(".npy files are read or refused")
+@claim(".npy files of known types and layouts are read, others are refused")
 def check_npy(folder):
     path = f"{folder}/x.npy"
     doubles = awkward_doubles()

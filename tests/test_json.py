@@ -140,7 +140,7 @@ def check_inspect(p):
         ok(lines and "\n".join(lines) in text, f"{key}: {lines} {text[-900:]}")
 
 
-@claim("inspect of .npy, safetensors and foreign HDF5: values unchanged, NaN as null")
+@claim("inspect of .npy, safetensors and foreign HDF5 prints values unchanged, and NaN as null")
 def check_foreign(p):
     rows = np.arange(12, dtype="f4").reshape(3, 4)
     rows[1, 2], rows[2, 0] = np.nan, np.inf

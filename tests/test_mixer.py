@@ -56,7 +56,7 @@ def compared(at, capture, what, *words, **more):
                           capture[0][f"state/{name}"][rest].view(np.uint32)), f"{what}, slots stay")
 
 
-@claim("rows and states are those of float64")
+@claim("rows and states are those of the recurrence in float64")
 def values_check(at):
     for i, d in enumerate((8, 16, 32, 64, 128, 256) if FULL else (8, 33, 128)):
         for j in range(4 if FULL else 2):
@@ -77,7 +77,7 @@ def conv_check(at):
     compared(at, make(RANDOM, (3, 4), width=0, qk_norm="none", scale=0.01), "no norm")
 
 
-@claim("all slots are read as they were before the call")
+@claim("a call reads every slot as it was before the call")
 def slots_check(at):
     for name, slots in (("in place", [(0, 0), (1, 1), (2, 2), (3, 3)]),
                         ("all moved", [(0, 4), (1, 5), (2, 6), (3, 7)]), ("mixed", MOVED),

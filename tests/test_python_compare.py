@@ -40,7 +40,7 @@ def raised(kind, words, call):
     return ok(False, f"{words}: nothing was said")
 
 
-@claim("compare: the figures of the program, of runs, paths, dictionaries and arrays")
+@claim("compare gives the program's figures for runs, paths, dictionaries and arrays")
 def check_compare(at, runs):
     a, b = runs
     done = program("compare", a.path, b.path, "--json", "--output", f"{at}/compared.h5")
@@ -66,7 +66,7 @@ def check_compare(at, runs):
     ok(f"{found.pw_mcc:.4f}" in repr(found), repr(found))
 
 
-@claim("compare: SciPy's assignment, for other atoms and other numbers of atoms")
+@claim("compare finds SciPy's assignment, for other atoms and other numbers of atoms")
 def check_assignment():
     try:
         from scipy.optimize import linear_sum_assignment

@@ -169,7 +169,7 @@ def check_formulas(x, some):
             ok(np.abs(after - want).max() < NEAR, f"replace, {how}, {positions}")
 
 
-@claim("several interventions of one module act in turn; dictionaries of any kind, and 16-bit "
+@claim("several interventions of one module act in turn, with any kind of dictionary and 16-bit "
        "types")
 def check_kinds(x, d, some):
     model = Model()

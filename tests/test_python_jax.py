@@ -32,8 +32,8 @@ def bits(array):
     return np.asarray(array).tobytes()
 
 
-@claim("a fit of JAX arrays has the bytes of the same command in a shell; also of slices, in "
-       "three dimensions, in batches")
+@claim("a fit of JAX arrays, of slices, three dimensions or batches, has the bytes of the command "
+       "in a shell")
 def check_fit(at, x):
     np.save(f"{at}/x.npy", x)
     words = [w for k, v in HOW.items() if v for w in (f"--{k.replace('_', '-')}", v)]

@@ -303,7 +303,8 @@ def check_placed(d, x):
            dict(options, device="cuda"))
 
 
-@claim("threads at the same time, and a forked child of a process that has computed")
+@claim("several threads at once, and a forked child of a process that has computed, give the same "
+       "bytes")
 def check_processes(at, d, x):
     found = {}
     workers = [threading.Thread(target=lambda i=i: found.update({i: d.encode(x, threads=2)}))

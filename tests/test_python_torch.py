@@ -74,12 +74,13 @@ def check_encoding(folder, x, kind, rounds, rho=0.0):
     run = encoded(folder, ["--codes", kind, "--rounds", rounds, "--rho", rho])
     how = {"codes": kind, "rounds": rounds, "rho": rho}
     d = Dictionary.open(f"{folder}/run", compute="torch", **how)
-    with claim(f"{kind} codes, rounds={rounds}, rho={rho}: the bits of `sagitta encode`"):
+    with claim(f"{kind} codes, rounds={rounds}, rho={rho}: supports and codes have the bits of "
+               "`sagitta encode`"):
         exact = Dictionary.open(f"{folder}/run", **how).support(torch.from_numpy(x))
         ok(exact[0].numpy().tobytes() == run.codes.indices.astype("i8").tobytes() and
            exact[1].numpy().tobytes() == run.codes.data.tobytes(), "supports and codes")
-    with claim(f"{kind} codes, rounds={rounds}, rho={rho}: supports, except for ties; codes and "
-               "variance"):
+    with claim(f"{kind} codes, rounds={rounds}, rho={rho}: PyTorch finds the supports, except "
+               "for ties, the codes and the variance"):
         indices, data = np.array(run.codes.indices), np.array(run.codes.data)
         want, got = indices.reshape(-1, S), d.support(torch.from_numpy(x))
         same = (want == got[0].numpy()).all(1)
@@ -192,7 +193,8 @@ def unit(random, k, p):
     return torch.tensor(atoms / np.linalg.norm(atoms, axis=1)[:, None])
 
 
-@claim("gradcheck: codes with respect to rows and atoms, decoded rows to codes, atoms and mean")
+@claim("gradients pass gradcheck, of codes by rows and atoms, and of decoded rows by codes, atoms "
+       "and mean")
 def check_gradcheck():
     random = np.random.default_rng(8)
     atoms, x = unit(random, 8, 6), torch.tensor(random.normal(size=(2, 6))).requires_grad_()

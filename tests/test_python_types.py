@@ -33,11 +33,11 @@ def checked(at, path):
 
 
 with tempfile.TemporaryDirectory() as at:
-    with claim("tests/python/typed.py passes"):
+    with claim("type checks of tests/python/typed.py pass"):
         ok(os.path.exists(os.path.join(PACKAGE, "sagitta", "py.typed")), "py.typed")
         done = checked(at, os.path.join(SOURCE, "tests", "python", "typed.py"))
         ok(done.returncode == 0, done.stdout + done.stderr)
-    with claim("mistakes are found, each at its line"):
+    with claim("type checks find mistakes, each at its line"):
         with open(f"{at}/wrong.py", "w", encoding="utf-8") as f:
             f.write("import typing\nimport sagitta\nx: typing.Any = 1\n"
                     "run = sagitta.open('run')\n" + "".join(f"{line}\n" for line in WRONG))

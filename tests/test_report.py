@@ -337,7 +337,8 @@ def check_browser(p):
     return None
 
 
-@claim("ten thousand atoms: the page is small, and the browser keeps only the lines on the screen")
+@claim("for ten thousand atoms the page is small, and the browser keeps only the lines on the "
+       "screen")
 def check_many(p):
     k, n, s = 10_000, 20_000, 8
     rng = np.random.default_rng(3)

@@ -135,7 +135,8 @@ def check_last(jobs):
     return None
 
 
-@claim("SIGTERM and SIGINT end a job that has nothing to save, SIGUSR1 a command that cannot stop")
+@claim("SIGTERM and SIGINT end a job that has nothing to save; SIGUSR1 ends a command that cannot "
+       "stop")
 def check_ends(jobs):
     if os.environ.get("SANITIZED"):
         return skip("a sanitizer must be preloaded first, so this test cannot preload a library")

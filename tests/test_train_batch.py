@@ -166,7 +166,7 @@ def check_exchanged(p):
     need(sagitta("export", p.at("told"), "--to", "safetensors", "--output", p.at("plain")), "atoms")
 
 
-@claim("a start from such an encoder has its threshold; encoders of other kinds are refused")
+@claim("a start from an encoder with a threshold takes it; encoders of other kinds are refused")
 def check_start(p):
     done = p.train("again", "--start", p.at("told"), "--atoms", 0)
     need(done, "--start")
