@@ -110,7 +110,8 @@ def calls_fail(inputs, folder, kind, codes, step=1, of=None):
             "verify", f"{folder}/out/terminal.h5").returncode == 0
         if code == 0:
             break
-        if code not in codes or len(told) != 1 or not whole or str(files).count(".tmp"):
+        early = kind == "read" and files  # no result before all inputs were read
+        if code not in codes or len(told) != 1 or not whole or early or str(files).count(".tmp"):
             wrong.append((n, code, told, files))
         n += step
     ok(not wrong and n > 1 and sorted(files) == ["dump", "dump.atoms", "terminal.h5"],
@@ -128,13 +129,16 @@ def faults_check(inputs, folder):
     calls_fail(inputs, folder, "rename", (74,))
     with open(f"{folder}/dump", "w") as f:
         f.write("old")
-    code, _ = faulty(inputs, folder, "rename:4")  # after terminal.h5, used.in, run.log
+    os.remove(f"{folder}/out/terminal.h5")
+    code, _ = faulty(inputs, folder, "rename:1", of="dump.*.tmp")
     with open(f"{folder}/dump") as f:
         ok(code == 74 and f.read() == "old", "a dump that fails leaves the old one")
-    code, _ = faulty(inputs, folder, "rename:5")
-    ok(code == 74, f"the dump's atoms fail: exit {code}")
+    code, _ = faulty(inputs, folder, "rename:1", of="dump.atoms.*.tmp")
+    ok(code == 74 and "terminal.h5" not in left(folder),
+       f"the dump's atoms fail: exit {code}, {left(folder)}")
     calls_fail(inputs, folder, "own-memory", (71,), 29)
     calls_fail(inputs, folder, "read", (74,), 9, of="/supports.h5")
+    calls_fail(inputs, folder, "read", (74, 65), of="/dictionary.h5")
     last = calls_fail(inputs, folder, "read", (74,), of="/rows.npy")
     clear(folder)
     code, told = faulty(inputs, folder, f"stall:{last}", "--deadline", "3", of="/rows.npy")

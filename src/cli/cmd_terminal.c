@@ -367,8 +367,8 @@ static int job_run(struct terminal_job *j, struct run *run, const struct termina
   TRY(terminal_run(&j->task, c, &j->result, j->phases, &j->ran));
   TRY(result_report(j, c, log_seconds() - begun, held));
   TRY(inputs_confirm(c));
+  TRY(comm_agree(c, dump_write(run, &j->dump, &j->task, &j->result))); /* reads inputs: first */
   TRY(comm_agree(c, result_write(run, j->place.file, &j->task, &j->result, &j->ran)));
-  TRY(comm_agree(c, dump_write(run, &j->dump, &j->task, &j->result)));
   log_info("wrote   %s", j->place.shown);
   return comm_agree(c, verdict(run, o, &j->result));
 }
