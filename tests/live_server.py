@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A server that tests start, send requests to, and end."""
+"""A server for tests: they start it, send it requests, and end it."""
 import contextlib
 import importlib
 import json
@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(SOURCE, "scripts", "python"))
 
 def need_zmq():
     """Import the module with the client.  If pyzmq is missing, or the program has no ZeroMQ, all
-    tests are skipped."""
+    tests are skipped, or fail with REQUIRE_PEERS."""
     try:
         import zmq  # noqa: F401, the client wants it
     except ImportError:
@@ -91,7 +91,8 @@ def clients_run(count, client, *words):
 
 
 def finished(server, seconds=120):
-    """Wait until all files of the backlog are done or have failed.  Returns the status."""
+    """Wait until all files of the backlog are done or have failed, or until the seconds have
+    passed.  Returns the status."""
     end = time.time() + seconds
     while True:
         status = server.status()

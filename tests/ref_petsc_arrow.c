@@ -33,7 +33,7 @@ static void entry_set(struct whole *w, gidx i, gidx j, real value)
   if (i != j) PETSC(MatSetValue(w->a, (PetscInt)j, (PetscInt)i, value, INSERT_VALUES));
 }
 
-/* Make the matrix with both triangles, from the lower triangles of the blocks. */
+/* Make the matrix with both triangles, from the lower triangles of its symmetric blocks. */
 static struct whole whole_make(const struct arrow_system *s)
 {
   gidx d = s->d, k = s->k;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: device_arrow() gives the bits of the reference, for all d and k, for n around limits, and
- * with every variant and number of threads.  Systems are alone or in a mixed batch; they are
- * healthy, indefinite or not finite.  Steps have componentwise backward errors of a few roundings.
+ * Claim: device_arrow() gives the bits of the reference, for d to 8 and k to 40, for n around
+ * limits, and with the narrow and the wide variant on one to three threads.  Systems are alone or
+ * in a mixed batch; they are healthy, indefinite or not finite.  Steps have componentwise backward
+ * errors of a few roundings.
  * RUN: np=1 */
 #include <math.h>
 #include <stdlib.h>
@@ -52,9 +53,9 @@ static int differ_count(struct arrow_item *items, gidx count, const struct arrow
   return differ;
 }
 
-/* The largest backward error, as a multiple of a rounding.  A row of the matrix has up to d + k =
- * 48 terms, or n terms in 32 lanes, and its error grows like the root of their number.  The largest
- * measured one is 6. */
+/* The largest backward error, as a multiple of a rounding.  A row of a block has up to d + k =
+ * 48 terms; a row of the border has terms of all blocks, in 32 lanes.  Errors grow like the root of
+ * the number of terms.  The largest backward error that was measured is 6 roundings. */
 static const real MAX_BACKWARD = 32 * 0x1p-53;
 
 /* The backward error of the steps is within the bound.  With relative errors of 1e-12 in the steps

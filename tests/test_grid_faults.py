@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: if one rank of a grid lacks memory, all ranks end with its message and 71.  Whichever
-allocation fails, on whichever rank, nothing hangs, crashes or is published."""
+"""Claim: if one rank of a grid lacks memory that it needs, all ranks end with its message and 71,
+and nothing is published.  Whichever allocation fails, nothing hangs or crashes."""
 import os
 import random
 import re

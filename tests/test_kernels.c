@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: every kernel compiles for sm_90 in its last form, which is the largest.  Kernels marked
- * hot (kernels.h) compile in their first form, too, and in their last hot form for sm_80 and
- * sm_100, and spill no registers.  A cache entry is kept, found, and made again if it is damaged.
- * CHECK_FULL=1: for sm_90 every form that launchers use, and all kernels for sm_80 and sm_100.
- * FORMS=all: every form for each architecture.  Needs no GPU. */
+ * Claim: every kernel compiles for sm_90 in a large form.  Kernels marked hot (kernels.h) also
+ * compile in their first form for sm_90, and in their last hot form for sm_80 and sm_100; hot forms
+ * spill no registers.  A cache entry is kept, found, and made again if it is damaged.
+ * CHECK_FULL=1: for sm_90 every form that is listed here, and all kernels for sm_80 and sm_100.
+ * FORMS=all: every form listed, for each architecture.  Needs no GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,8 @@ static int is_arrow(enum kernel_name name)
          name == KERNEL_ARROW_BORDER || name == KERNEL_ARROW_STEP;
 }
 
-/* Kernels of arrow systems have a form for each d, k and team.  uses[] includes their limits. */
+/* Kernels of arrow systems have a form for each d and k; KERNEL_ARROW for each team, too.  uses[]
+ * includes their limits. */
 static void add_arrow(enum kernel_name name, int architecture)
 {
   static const struct {
@@ -142,8 +143,9 @@ static void add_product(int architecture)
 }
 
 /* Forms of products and gradients of training differ by the layouts of operands and by whether all
- * tiles are whole; those of products also by the size of tiles.  A gradient whose operands are
- * contiguous along the dimension of its sums has only a form without whole tiles. */
+ * tiles are whole; those of products also by the size of tiles and the number of teams.  A gradient
+ * whose operands are contiguous along the dimension of its sums has only the form that does not
+ * assume whole tiles. */
 static void add_triad(enum kernel_name name, int architecture)
 {
   int is_product = name == KERNEL_TRIAD_PRODUCT;
@@ -156,7 +158,7 @@ static void add_triad(enum kernel_name name, int architecture)
     for (shape.teams = 0; shape.teams <= teams; shape.teams++) {
       shape.deep_a = is_product || u == 2;
       form_add(name, architecture, &shape);
-      shape.deep_a = 0; /* transposed, and for chunks of a gradient */
+      shape.deep_a = 0; /* the form for a transposed operand a, and for chunks of a gradient */
       if (is_product) form_add(name, architecture, &shape);
     }
   }
@@ -179,8 +181,8 @@ static void add_tensor(enum kernel_name name, int architecture)
 }
 
 /* Forms of attention differ by sizes of heads, type and soft cap, for few rows also by the number
- * of rows.  More forms keep their sums for attribution, or leave the sums open.  Attribution has
- * forms, too. */
+ * of rows.  Other forms keep their sums for attribution, or leave them unfinished, for pieces that
+ * follow.  Attribution has forms, too. */
 static void add_attention(enum kernel_name name, int architecture)
 {
   static const struct {
@@ -202,7 +204,7 @@ static void add_attention(enum kernel_name name, int architecture)
     form_add(name, architecture, &shape);
     shape.sums = SUMS_KEPT;
     if (name != KERNEL_ATTRIBUTION && u % 3 == 0) form_add(name, architecture, &shape);
-    shape.cells = CELLS_F32, shape.sums = SUMS_OPEN; /* positions that come in pieces are f32 */
+    shape.cells = CELLS_F32, shape.sums = SUMS_OPEN; /* pieces are f32 */
     if (name != KERNEL_ATTRIBUTION) form_add(name, architecture, &shape);
   }
 }
@@ -261,8 +263,8 @@ static int forms_wanted(int a, int hot)
   return a == 0 ? 1 + hot : hot;
 }
 
-/* Add the forms of a kernel for architecture a.  If not all are wanted, add the first ones, but in
- * place of the last of these add the last hot form, or, without hot forms, the last form. */
+/* Add the forms of a kernel for architecture a.  If only w are wanted, add the first w - 1,
+ * and then the last hot form.  If the kernel has no hot form, that is the last form. */
 static void add_forms(enum kernel_name name, int a)
 {
   int architecture = architectures[a];
@@ -344,8 +346,8 @@ static void check_cache(void)
   ok(system(command) == 0, "the cache is removed");
 }
 
-/* Kernels that decide which rows are certified differ between jobs and tests that weaken the
- * proof. */
+/* Some kernels decide which rows are certified.  Tests that weaken the proof compile them
+ * differently from jobs. */
 static void check_hooks(void)
 {
   static const enum kernel_name names[] = {KERNEL_TO_F16_ROWS, KERNEL_THRESHOLD, KERNEL_PRUNE};

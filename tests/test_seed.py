@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: seed draws the rows, and finds the mean, that its definition says, bit for bit, on any
+"""Claim: `sagitta seed` draws the rows and computes the mean of its definition, bit for bit, on any
 number of ranks.  If more atoms are wanted than rows can give, it is refused with the counts."""
 import os
 import re
@@ -114,7 +114,7 @@ def show(done):
 
 def check_ranks(folder, label, rows, words, ranks=(1, 2, 3, 5)):
     """File and fingerprint must be the same on all numbers of ranks.  Returns the datasets of the
-    first file."""
+    last file."""
     base, mark = None, None
     for n in ranks:
         out, done = folder.seed(rows, *words, ranks=n)
@@ -136,7 +136,7 @@ def check_ranks(folder, label, rows, words, ranks=(1, 2, 3, 5)):
 def check_centered(folder):
     random = np.random.default_rng(1)
     x = random.standard_normal((13000, 24)) + 30 * random.standard_normal(24)
-    x[:1024] = 1e-3 * random.standard_normal((1024, 24))  # so that the shift hides no bit
+    x[:1024] = 1e-3 * random.standard_normal((1024, 24))  # a shift near 0 hides no bit
     x = x.astype(np.float32)
     x[50:900] = x[10000]
     got = check_ranks(folder, "centred", folder.save(x), ["--atoms", 700, "--center", "--seed", 5])
@@ -149,7 +149,8 @@ def check_centered(folder):
 
 @claim("every distinct row is found, and one more is refused")
 def check_sparse(folder):
-    """Nearly all rows are zero, so that many windows are drawn.  +0 and -0 are equal."""
+    """Nearly all rows are zero, so many windows (src/seed/seed.c) are drawn.  +0 and -0 are
+    equal."""
     random = np.random.default_rng(2)
     x = np.zeros((20000, 6), np.float32)
     where = random.choice(20000, 90, replace=False)
@@ -190,7 +191,7 @@ def check_frames(folder):
     ok(good == 30, f"{good} of 30 frames are the orthonormalised rows drawn, none dependent")
 
 
-@claim("rows that give no atom are named, with the number of atoms that is possible")
+@claim("rows that give no atom are counted, and other rows are asked for")
 def check_none(folder):
     for rows, words, text in (
             (np.full((50, 4), 3, "f4"), ["--center"], "of its 50 rows 50 equal the mean, 0 repeat"),

@@ -53,7 +53,7 @@ static const struct option_row input_rows[] = {
     {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
      "encode only rows FIRST to END - 1, or to the last row if END is left out. FIRST and END are "
      "multiples of 4096; END may also be the number of rows. The result is a part; `sagitta "
-     "merge` joins the parts. If FIRST is after the last row, nothing is done",
+     "merge` joins the parts. If both are after the last row, nothing is done",
      .effect = OPTION_BITS},
     {"join", OPTION_FLAG, AT(join), "no", 0, 1, NULL, NULL,
      "with --row-range: write the range into a file in the folder --output. Other jobs write "
@@ -119,7 +119,7 @@ static const struct option_row codes_rows[] = {
     {"detect", OPTION_FLAG, AT(detect), "no", 0, 1, NULL, NULL,
      "use the detectors of --dictionary, which `sagitta fit --detectors` or `sagitta detect` "
      "made: a row has the atoms whose scores are above their thresholds, and no codes are solved; "
-     "this file as --encoder does the same",
+     "--encoder with the same file does the same",
      .effect = OPTION_BITS},
 };
 

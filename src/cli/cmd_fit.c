@@ -66,10 +66,9 @@ static const struct option_row fit_rows[] = {
      .effect = OPTION_BITS},
     {"top-s", OPTION_TEXT, AT(top_s_text), NULL, 0, 0, NULL, "ATOMS",
      "atoms per row while atoms are fitted, 1 to 256: if it is small, another seed finds more of "
-     "the atoms again. auto tries four numbers: --encode-s (if it is not given 32, or --atoms if "
-     "less; "
-     "--find codes requires it) and 1/2, 1/4 and 1/8 of it. It fits each half of the "
-     "rows with each number, and drops numbers whose atoms explain rows, or predict --labels, "
+     "the atoms again. auto tries four numbers: --encode-s, and 1/2, 1/4 and 1/8 of it. Without "
+     "--encode-s, which --find codes requires, the first is 32, or --atoms if that is less. It "
+     "fits each half of the rows with each number, and drops numbers whose atoms explain rows, or predict --labels, "
      "clearly worse than the best. Of the others it takes the largest, unless atoms of a smaller "
      "one agree clearly more between the two halves (default: 8, at most --encode-s; with --find "
      "codes 32)",
@@ -162,7 +161,8 @@ static const struct option_row speed_rows[] = {
     FILTER_OPTION(AT(asked.filter)),
     {"share", OPTION_CHOICE, AT(asked.share), "auto", 0, 0, SHARE_CHOICES, NULL,
      "with --update joint or conjugate on CPUs: the ranks of a node share one copy of the "
-     "supports and codes of all rows (8 bytes per code), and up to 256 MB of the Gram matrix. "
+     "supports and codes of all rows (8 bytes per code), and of the rows of the Gram "
+     "matrix that are exchanged, about 256 MB at a time. "
      "auto: if the node allows shared memory; no: every rank has its own copy, as it always has "
      "with joint on GPUs. The choice changes no bit",
      .effect = OPTION_RUN},
@@ -172,7 +172,7 @@ static const struct option_row speed_rows[] = {
      "gives the bytes of a run without a stop. Without an earlier run the fit starts anew",
      .effect = OPTION_RUN},
     SAVE_SECONDS_OPTION(AT(save_seconds), ", or the unfinished encoding after the last sweep,",
-                        "save only on a stop request; with --find features: after each update"),
+                        "save only on a stop request, or with --find features after each update"),
     COSINE_LIMIT_OPTION(AT(cosine_limit)),
     DRY_RUN_OPTION(AT(dry_run)),
     RATES_OPTION(AT(rates)),
@@ -216,9 +216,10 @@ static const struct option_set fit_set = {
         "To stop a running job, create a file STOP in the folder of --output, " STOP_SIGNALS
         "A stopped job ends with exit code 75 as soon as it can.  Usually it stops in the part of "
         "a sweep that moves atoms, and sweep.h5 has the atoms that have moved.  If it stops later "
-        "in the sweep, while it chooses atoms for rows or solves codes, it saves nothing.  "
-        "--resume then repeats this step if sweep.h5 has all moved atoms (see --save-seconds), "
-        "and otherwise the whole sweep.  With --minibatch, and with --update atoms on a GPU, "
+        "in the sweep, while it chooses atoms for rows or solves codes, the stop saves "
+        "nothing.  If an earlier save has all moved atoms (see --save-seconds), --resume repeats "
+        "only this choice and these codes, otherwise the whole sweep.  With --minibatch, and with "
+        "--update atoms on a GPU, "
         "sweep.h5 is never written.  If it is encoding all rows at the end, it stops after the "
         "current block of rows.  If it is fitting another seed, --resume repeats that fit.\n\n"
         "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --output run/\n"

@@ -124,8 +124,9 @@ static const struct option_row speed_rows[] = {
      "the last save; 0: after each step",
      .effect = OPTION_RUN},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "stop after the first step that ends more than SECONDS after the start, but not before a run "
-     "has made 16 steps or has spent one second on steps; --resume continues; 0: no limit",
+     "stop after the first step that ends more than SECONDS after the start, but at least 16 "
+     "steps or one second of steps, whichever comes first, are made in a run; --resume "
+     "continues; 0: no limit",
      .effect = OPTION_EXTENT},
     DRY_RUN_OPTION(AT(dry_run)),
     RATES_OPTION(AT(rates)),
@@ -163,8 +164,8 @@ static const struct option_set train_set = {
         "gets dictionary.h5 for `encode --encoder` and `export`.\n\n"
         "--max-seconds stops a job after a given time.  To stop a running job, create a file STOP "
         "in the folder of --output, " STOP_SIGNALS
-        "A stopped job ends with exit code 75 after the current step.  While it evaluates held-out "
-        "rows, it ends only after the next step.\n\n"
+        "A stopped job ends with exit code 75 after the current step.  If the request comes while "
+        "held-out rows are evaluated, one more step is made.\n\n"
         "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 \\\n"
         "      --output sae/\n"
         "  sagitta train --rows acts.h5 --atoms 4096 --selection batch --l0 32 \\\n"

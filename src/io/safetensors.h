@@ -11,13 +11,14 @@
 
 struct tensor {
   const char *name, *dtype;
-  int rank; /* shape is known up to 3 */
+  int rank; /* shape has the first 3 dimensions only */
   gidx shape[3];
-  gidx begin, end; /* byte offsets from the end of the header */
+  gidx begin,
+      end; /* byte offsets from the end of the header; of a .npz: from the start of the file */
 };
 struct tensor_table {
-  struct tensor *list; /* [count], in the order of the file's bytes; of a .npz, of its directory;
-                        * owned */
+  struct tensor
+      *list; /* [count], owned: in the order of their bytes, or of the directory of a .npz */
   gidx count, capacity;
   char *header;                  /* names point into it; owned */
   struct json_keys names, notes; /* of tensors, and of texts in __metadata__ */

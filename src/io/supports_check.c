@@ -30,7 +30,7 @@ enum {
   PIECE = 1 << 18,      /* entries per thread, with several threads: a chunk of Sagitta's files */
   ALONE = 1 << 15,      /* entries, with one thread */
   LONG_PIECE = 1 << 22, /* entries, if chunks should rarely be read twice */
-  MAX_PIECE = 1 << 21,  /* the most values of one array in a piece that has no taker */
+  MAX_PIECE = 1 << 21,  /* values of an array in a piece, at most, without a verify_taker */
   MAX_PARTS = 16        /* threads */
 };
 
@@ -58,7 +58,7 @@ struct support_pass {
   gidx k, top_s, rounds, d;       /* top_s -1: rows may have any length */
   const char *encoder;            /* its name: rows may have fewer than top_s entries; NULL: none */
   int ascends;                    /* the atoms of a row are in ascending order */
-  struct entry_rules rules;       /* for rows of Sagitta's files; begins NULL: there are none */
+  struct entry_rules rules;       /* of Sagitta's files; rules.begins NULL: there are no rules */
   gidx *offsets, *offsets_before; /* [ROWS + 1] of the current block, and of the previous one */
   gidx piece;                     /* capacity of the next arrays, in entries */
   idx *atoms;                     /* [piece] */

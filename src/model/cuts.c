@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The reference takes its codes from batch_select_reference(), and finds the last code. */
+ * cuts_reference() takes the codes from batch_select_reference(), and finds the last of those that
+ * equal the smallest. */
 #include "model/cuts.h"
 
 #include <math.h>

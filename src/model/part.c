@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The nodes of all parts are pushed on one tree.  For a total, absent nodes are pushed first, in
- * place of the rows before the first part. */
+ * The nodes of all parts are pushed on one tree (base/block_tree.h).  For a total the tree begins
+ * at row 0, so nodes marked absent are pushed for the blocks before the first part. */
 #include "model/part.h"
 
 #include "base/block_tree.h"

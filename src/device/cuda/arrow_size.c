@@ -15,8 +15,9 @@ static int form_bytes(const struct subbatch_form *f, idx n)
 
 /* Choose arrow.cu with factors held in registers, if threads can hold all of them and a
  * multiprocessor can run arrow_resident_blocks() blocks.  The form has as few blocks as possible.
- * If one warp adds all lanes of a block, a block may have at most 16 lanes.  A single block has 32,
- * so it is then refused.  Returns 0 and changes nothing if there is no such form. */
+ * They divide the lanes, which are the 32 chains of rows of (N.12).  If one warp adds all lanes of
+ * a block, a block may have at most 16.  Then a form of one block is not possible, and no other is
+ * tried.  Returns 0 and changes nothing if there is no such form. */
 static int form_hold(const struct cuda_state *s, struct subbatch_form *f, idx n)
 {
   struct subbatch_form h = *f;
@@ -35,11 +36,12 @@ static int form_hold(const struct cuda_state *s, struct subbatch_form *f, idx n)
   return 0;
 }
 
-/* Choose the form of a system.  Shared memory must suffice for two blocks on a multiprocessor, so
- * that one computes while another waits.  Several warps share a system if one system per warp does
- * not fit.  A cluster has as few blocks as possible.  If a system needs ARROW_BLOCKS blocks and has
- * more than ARROW_CLUSTER_ROWS rows, the three kernels for long systems are faster, although they
- * read rows twice: with 4,096 rows and d = 2, k = 8 on an H200, 136 us against 162. */
+/* Choose the form of a system.  If no factors are held, shared memory must suffice for two blocks
+ * on a multiprocessor, so that one computes while another waits.  Several warps share a system if
+ * one system per warp does not fit.  A cluster has as few blocks as possible.  If a system needs
+ * ARROW_BLOCKS blocks and has more than ARROW_CLUSTER_ROWS rows, the three kernels for long systems
+ * are faster, although they read rows twice: with 4,096 rows and d = 2, k = 8 on an H200, 136 us
+ * against 162. */
 static struct subbatch_form form_of(const struct cuda_state *s, const struct arrow_system *a)
 {
   struct subbatch_form f = {a->d, a->k, LOT_DECLINED, 1, 0, 0, s->architecture == 90};
