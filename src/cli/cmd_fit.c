@@ -68,7 +68,8 @@ static const struct option_row fit_rows[] = {
      "atoms per row while atoms are fitted, 1 to 256: if it is small, another seed finds more of "
      "the atoms again. auto tries four numbers: --encode-s, and 1/2, 1/4 and 1/8 of it. Without "
      "--encode-s, which --find codes requires, the first is 32, or --atoms if that is less. It "
-     "fits each half of the rows with each number, and drops numbers whose atoms explain rows, or predict --labels, "
+     "fits each half of the rows with each number, and drops numbers whose atoms explain rows, "
+     "or predict --labels, "
      "clearly worse than the best. Of the others it takes the largest, unless atoms of a smaller "
      "one agree clearly more between the two halves (default: 8, at most --encode-s; with --find "
      "codes 32)",

@@ -13,12 +13,10 @@ struct tensor {
   const char *name, *dtype;
   int rank; /* shape has the first 3 dimensions only */
   gidx shape[3];
-  gidx begin,
-      end; /* byte offsets from the end of the header; of a .npz: from the start of the file */
+  gidx begin, end; /* byte offsets: from the end of the header, or from the start of a .npz */
 };
 struct tensor_table {
-  struct tensor
-      *list; /* [count], owned: in the order of their bytes, or of the directory of a .npz */
+  struct tensor *list; /* [count], owned: by their bytes, or as in the directory of a .npz */
   gidx count, capacity;
   char *header;                  /* names point into it; owned */
   struct json_keys names, notes; /* of tensors, and of texts in __metadata__ */
