@@ -295,7 +295,7 @@ echo damaged > copied/.hidden.h5
 check $? 'hidden files are left out' err
 fails 74 "cannot open 'nowhere'" diff whole nowhere
 fails 65 "folder 'hollow' has no result" inspect hollow
-fails 2 "'whole' is a folder, 'four/supports.h5' is none" diff whole four/supports.h5
+fails 2 "'whole' is a folder, 'four/supports.h5' is a file" diff whole four/supports.h5
 fails 74 "cannot open 'whole/rows.h5'" seed --rows whole --atoms 3 --output x
 claim_begin 'files of other programs are recognised, and the message has a line that converts them'
 # shellcheck disable=SC2059
@@ -323,7 +323,7 @@ cp dictionary/dictionary.h5 'odd "name# /a "b".h5'
 check $? 'used.in repeats a run with blanks, quotes and # in a name' err
 same odd/supports.h5 odd-again/supports.h5 'that run gives the same bits'
 "$sagitta" encode job.in --top-s 4 --rounds 16 --output many 2> err
-[ $? -eq 0 ] && grep -q 'warning: rounds is 16, a row gets 4 atoms' err
+[ $? -eq 0 ] && grep -q 'warning: rounds is 16, but a row gets only 4 atoms' err
 check $? 'more rounds than atoms per row give a warning, and as many rounds as atoms' err
 "$sagitta" encode job.in --top-s 4 --rounds 4 --output pursuit 2> err
 same many/supports.h5 pursuit/supports.h5 '--rounds 16 gives the bits of --rounds 4'

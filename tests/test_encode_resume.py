@@ -268,7 +268,7 @@ def check_refused(folder):
     need(sagitta("encode", *words_of(folder), "--row-range", f"{BLOCK}:", "--output",
                  f"{folder}/rest.h5"), "the rest")
     fails(sagitta("merge", kept, f"{folder}/rest.h5", "--output", f"{folder}/m.h5"), 65,
-          ["kept.h5' was stopped before it found the decoder cosine"],
+          ["kept.h5' was stopped before its decoder cosine was found"],
           "an unfinished file is not taken for a complete part")
     with open(f"{out}/supports.h5", "r+b") as f:
         f.truncate(5000)

@@ -56,7 +56,7 @@ def check_colons(at, rows, atoms):
     for name in ("/layer:/3/resid:post", "layer:/3/resid:post"):
         need(encode(at, f"{at}/colon.h5:{name}"), name)
         same(f"{at}/o.h5", f"{at}/whole.h5", name)
-    fails(sagitta("inspect", f"{at}/colon.h5:layer:/3"), 2, ["whole files", "':layer:/3' off"],
+    fails(sagitta("inspect", f"{at}/colon.h5:layer:/3"), 2, ["whole files", "':layer:/3' out"],
           "inspect of a part")
 
 

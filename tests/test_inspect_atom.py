@@ -309,7 +309,7 @@ def check_json(p):
 
 @claim("folders, rows and atoms that do not fit are refused")
 def check_refused(p):
-    p.show(p.run, "--atom", K, code=65, said=f"0 to {K - 1} are")
+    p.show(p.run, "--atom", K, code=65, said=f"it has atoms 0 to {K - 1}")
     for atom in -1, "-0", 2**31, 2**64, "3x", "":
         p.show(p.run, f"--atom={atom}", code=2, said="atom")
     p.show(p.run, "--atom", -1, code=2, said="'--atom' is '-1': give the number of an atom")

@@ -332,7 +332,7 @@ def check_usage(folder):
     for given, nearest in ((f"0:{3 * BLOCK}", f"0:{4 * BLOCK}"), (f"{BLOCK}:", f"{2 * BLOCK}:{n}"),
                            (f"{6 * BLOCK}:{9 * BLOCK}", f"{6 * BLOCK}:{10 * BLOCK}")):
         fails(sagitta("encode", *words, "--row-range", given, "--dry-run"), 2,
-              [f"the nearest is {nearest}", f"multiples of {2 * BLOCK}"], given)
+              [f"the nearest is {nearest}", f"a multiple of {2 * BLOCK}"], given)
     plan = done(sagitta("encode", *words, "--row-range", f"0:{4 * BLOCK}", "--dry-run"), "plan")
     ok(f"{2 * BLOCK} rows" in plan.stdout, plan.stdout)
 

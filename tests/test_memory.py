@@ -166,8 +166,8 @@ def check_shape(folder):
     room = empty + (ROOMS[0][0] << 20)
     for words, part in ([], PART), (["--atoms", 1025], PART << 2), (["--atoms", 1024], PART):
         done = fit(folder, room, *words, "--dry-run")
-        ok(done.returncode == 0 and re.search(rf"^parts +\d of {part} rows: a sweep takes one, "
-                                              "since all rows do not fit", done.stdout, re.M),
+        ok(done.returncode == 0 and re.search(rf"^parts +\d of {part} rows: a sweep takes one "
+                                              "part, since all rows do not fit", done.stdout, re.M),
            f"{words}: exit {done.returncode} {done.stdout[-900:]} {done.stderr[-300:]}")
     small = "no '--minibatch' fits either", "'--update joint --minibatch 4096' holds so many"
     for words, room, said in ([], 50, small[0]), (["--atoms", 1025], 90, small[1]):

@@ -122,7 +122,7 @@ def check_folders(p):
               "--atom", 1, code=74)
     p.refused(["is a file: give its folder"], "inspect", f"{codes}/supports.h5", "--atom", 1,
               code=2)
-    p.refused(["leave ':/rows' off"], "inspect", f"{p.rows}:/rows", code=2)
+    p.refused(["leave ':/rows' out"], "inspect", f"{p.rows}:/rows", code=2)
     p.array("no/in.npy", p.x)
     p.refused(["the one that --output named"], "inspect", p.at("no"))
     p.refused([f"cannot open '{codes}/dictionary.h5'", "the folder that has it"], "compare", codes,

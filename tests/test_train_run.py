@@ -282,7 +282,7 @@ def check_refused(p):
             (71, ["lower --atoms"], ["--atoms", 1 << 28]),
             (69, ["bf16", "'--precision f32'"], ["--precision", "bf16", "--device", "cpu"]),
             (2, ["f32|bf16|f16|tf32"], ["--precision", "fp8"]),
-            (2, ["give a folder"], ["--output", p.at("x.h5")]),
+            (2, ["the results are a folder"], ["--output", p.at("x.h5")]),
             (73, ["dictionary.h5"], ["--output", p.at("one")])):
         fails(p.train("refused", *words), code, said, f"{words}")
     fails(p.train("refused", *rows["bad"], ranks=2), 65, ["row 1234", "column 5"], "two ranks")

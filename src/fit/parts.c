@@ -47,7 +47,7 @@ int fit_parts_settle(struct fit_parts *p, struct fit_task *task, struct comm *c,
 void fit_parts_log(const struct fit_parts *p)
 {
   if (p->rows == 0 || !strcmp(p->from, "option")) return;
-  log_info("parts   --minibatch %lld, chosen by the %s", (long long)p->rows,
+  log_info("parts   --minibatch %lld, by the %s", (long long)p->rows,
            *p->why ? "numbers of atoms" : p->from);
   if (*p->why)
     log_warn_named("minibatch",
