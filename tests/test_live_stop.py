@@ -26,6 +26,15 @@ def begun(server):
         time.sleep(0.002)
 
 
+def arrived(server, n):
+    """Wait until n requests have come: they wait, or are done."""
+    end, come = time.time() + 60, 0
+    while come < n and time.time() < end:
+        s = server.status()
+        come = sum(s[key] + s["waiting"][key] for key in ("live_requests", "bulk_requests"))
+        time.sleep(0.002)
+
+
 def reason_of(future):
     try:
         return len(future.result(600).atoms)
@@ -62,7 +71,7 @@ def check_once(folder, words):
             for i in range(n):
                 raw.socket.send(message_of(P, number=i, rows=(3000, 5)[i % 2], bulk=1 - i % 2))
             with live.connect(served.path) as server:
-                begun(server)
+                arrived(server, n)
             served.job.send_signal(number)
             given = []
             while raw.socket.poll(120000 if len(given) < n and number != signal.SIGKILL else 500):
@@ -74,6 +83,29 @@ def check_once(folder, words):
             ok(len(given) == len(set(given)), f"none has two: {sorted(given)}")
             ok(number == signal.SIGKILL or sorted(given) == list(range(n)), f"all: {sorted(given)}")
             raw.close()
+
+
+@claim("requests that were on their way when a server closed are refused, not lost")
+def check_late(folder, words):
+    whole, n, tries = 0, 40, 5
+    for _ in range(tries):
+        with Served(folder, *words) as served:
+            raw = Raw(served.path)
+            ok(raw.ask(message_of(P, number=n))[1] == n, "a first request is answered")
+            served.job.send_signal(signal.SIGSTOP)
+            for i in range(n):
+                raw.socket.send(message_of(P, number=i, rows=3000))
+            time.sleep(0.3)  # all waits of the stopped server end at once when it goes on
+            served.job.send_signal(signal.SIGTERM)
+            served.job.send_signal(signal.SIGCONT)
+            given = []
+            while raw.socket.poll(3000 if len(given) < n else 500):
+                given.append(live.HEADER.unpack(raw.socket.recv()[:64])[3])
+            code, _, text = served.end(None)
+            ok(code == 0 and len(given) == len(set(given)), f"{code} {sorted(given)} {text[-300:]}")
+            whole += len(given) == n
+            raw.close()
+    ok(whole >= tries - 1, f"all {n} are answered in {whole} of {tries} tries")
 
 
 @claim("after --drain-seconds requests that have begun are refused, too")
@@ -214,6 +246,7 @@ def main():
                  "--live-rows", 64, "--bulk-rows", LONG, "--policy", "off"]
         check_drain(folder, words)
         check_once(folder, words)
+        check_late(folder, words)
         check_drained(folder, words)
         check_kill(folder, words)
         check_user(folder, words)

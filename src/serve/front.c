@@ -15,14 +15,18 @@
 #include "serve/report.h"
 
 enum { WAIT = 100, AT_ONCE = 64 }; /* ms per wait; most messages between sends of replies */
+enum { QUIET = 100, LAST = 1000 }; /* ms: see loop() */
 
-static int messages_receive(struct front *f)
+/* *came <- 1 if there was a message. */
+static int messages_receive(struct front *f, int *came)
 {
+  *came = 0;
   for (int i = 0; i < AT_ONCE; i++) {
     struct net_message message;
     int is_there;
     TRY(net_receive(f->net, &message, &is_there));
     if (!is_there) return OK;
+    *came = 1;
     TRY(message_handle(f, &message));
   }
   return OK;
@@ -62,18 +66,26 @@ static int replies_send(struct front *f)
   return OK;
 }
 
+/* Requests that were on their way when the server closed are refused, too: the thread ends when no
+ * message came for QUIET ms, and at the latest LAST ms after front_close(). */
 static int loop(struct front *f)
 {
-  for (;;) {
-    uint64_t ignored;
+  const uint64_t ms = 1000000;
+  for (uint64_t over = 0, last = 0;;) { /* ns: when the end began, and when a message came last */
+    uint64_t ignored, now = clock_ns();
+    int came;
     pthread_mutex_lock(&f->lock);
     int is_over = f->is_over && !f->done.first;
     pthread_mutex_unlock(&f->lock);
-    if (is_over) return OK;
+    if (is_over && !over)
+      over = last = now;
+    else if (is_over && (now - last >= QUIET * ms || now - over >= LAST * ms))
+      return OK;
     TRY(net_wait(f->net, f->wake, WAIT));
     if (read(f->wake, &ignored, sizeof ignored) < 0) ignored = 0; /* no thread woke this one */
     TRY(replies_send(f));
-    TRY(messages_receive(f));
+    TRY(messages_receive(f, &came));
+    if (came) last = clock_ns();
   }
 }
 
