@@ -12,7 +12,7 @@ import tempfile
 
 import h5py
 
-from tap import bench, claim, done_testing, fails, need, ok, sagitta
+from tap import bench, claim, done_testing, fails, gpu_present, need, ok, sagitta
 
 # For each kind of work a rate, and an exponent for each size on which the rate depends, such as
 # columns, atoms and atoms per round.  Rates are powers of the sizes.  So interpolation is exact.
@@ -99,6 +99,22 @@ def measured_check(place):
     done = bench("rates", "--output", place.folder)
     ok(done.returncode == 73 and "there already" in done.stderr, f"{done}")
     os.remove(f"{place.folder}/bench-rates.h5")
+
+
+@claim("on a GPU, too, the benchmark measures every rate, and --dry-run says seconds by them")
+def gpu_check(place):
+    if not gpu_present():
+        return
+    done = bench("rates", "--output", place.folder, "--device", "cuda", "--threads", 1,
+                 "--json")
+    need(done, "rates of a GPU")
+    page = json.loads(done.stdout)
+    ok({line["name"] for line in page["rates"]} >= set(POWERS) - {"exchange"}, f"{page}")
+    ok(all(0 < line["rate"] < math.inf for line in page["rates"]), f"{page}")
+    words = place.words("encode", 8192)
+    words[words.index("cpu")] = "cuda"
+    seconds, differ = place.plan(*words, rates=write(f"{place.folder}/gpu.json", page))
+    ok(seconds["all"] > 0 and differ is None, f"{seconds}, differ: {differ}")
 
 
 @claim("seconds of encode and route are work divided by rates, on one rank and on a grid")
@@ -393,6 +409,7 @@ def truth_check(place):
 with tempfile.TemporaryDirectory() as folder:
     where = Place(folder)
     measured_check(where)
+    gpu_check(where)
     encode_check(where)
     fit_check(where)
     atoms_check(where)
