@@ -221,7 +221,7 @@ def check_merge_kills(folder):
           ["--join", "`sagitta merge`"], "the whole")
     said = done(sagitta("merge", f"{folder}/merge-left", ranks=2), "again")
     ok("published already" in said.stderr and not left(f"{folder}/merge-left"), said.stderr)
-    fails(sagitta("merge", f"{folder}/merge-left"), 73, ["is there already", "nothing is left"],
+    fails(sagitta("merge", f"{folder}/merge-left"), 73, ["already exists", "nothing is left"],
           "nothing left")
     fails(sagitta("merge", folder), 65, ["no ranges", "part-*.h5"], "nothing at all")
 
@@ -407,7 +407,7 @@ def check_damage(folder):
     for name, code, said in (("growing", 65, "has lost its growing file"),
                              ("cut", 65, "rows end at byte"), ("record", 65, "are in no range"),
                              ("two", 73, "other options or inputs"), ("renamed", 65, "other rows"),
-                             ("overlap", 65, "other rows"), ("result", 73, "is there already")):
+                             ("overlap", 65, "other rows"), ("result", 73, "already exists")):
         out = f"{folder}/damage-{name}"
         shutil.copytree(made, out)
         growing, journal = glob.glob(f"{out}/*.growing")[0], glob.glob(f"{out}/*.0-*.journal")[0]

@@ -473,10 +473,11 @@ def check_bench(p):
     ok(done.returncode == 2 and "'--output' is missing" in done.stderr, f"{done.stderr[:300]}")
     with open(p.at("written/bench-write.h5"), "w"):
         done = bench("write", *write)
-    ok(done.returncode == 73 and "is there already" in done.stderr, f"{done.stderr[:300]}")
+    ok(done.returncode == 73 and "already exists" in done.stderr, f"{done.stderr[:300]}")
     done = bench("nothing", "--json")
     ok(done.returncode == 2 and not done.stdout, f"an unknown benchmark: {done}")
-    for what, more in (("route", "mpirun away"), ("solve", "mpirun away, or add --device cuda")):
+    for what, more in (("route", "without mpirun"),
+                       ("solve", "without mpirun, or add --device cuda")):
         done = bench(what, "--json", ranks=2)
         ok(done.returncode == 2 and not done.stdout and more in done.stderr,
            f"bench {what} on two ranks: exit {done.returncode}, {done.stderr[:300]}")

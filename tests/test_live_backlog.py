@@ -297,7 +297,7 @@ def check_lists(folder, work, other):
                 f"{folder}/no/../a/supports.h5", os.path.relpath(f"{folder}/a"))),
              (74, "line 1 of", f"{folder}/none.h5 {folder}/a\n"),
              (65, "columns", f"{other.folder}/rows0.h5 {folder}/a\n"),
-             (73, "is there already: --resume keeps", f"{rows} {there}\n"))
+             (73, "already exists: --resume keeps", f"{rows} {there}\n"))
     for code, text, content in cases:
         with open(f"{folder}/bad.txt", "w") as f:
             f.write(content)

@@ -97,7 +97,7 @@ def measured_check(place):
     ok(done.returncode == 2 and "--output" in done.stderr, f"{done}")
     write(f"{place.folder}/bench-rates.h5", "")
     done = bench("rates", "--output", place.folder)
-    ok(done.returncode == 73 and "there already" in done.stderr, f"{done}")
+    ok(done.returncode == 73 and "already exists" in done.stderr, f"{done}")
     os.remove(f"{place.folder}/bench-rates.h5")
 
 

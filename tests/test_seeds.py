@@ -127,7 +127,7 @@ def check_resumed(p):
         former(p, "again", done)
         run = p.fit("again", "--seeds", 3, "--resume", ranks=ranks)
         need(run, f"behind {done}")
-        ok(("resume  behind 1 of 2 other seeds" in run.stderr) == (done == 1) and
+        ok(("resume  after 1 of 2 other seeds" in run.stderr) == (done == 1) and
            ("seed 6, sweep" in run.stderr) == (done == 0), f"behind {done}: {run.stderr[-600:]}")
         same(p.at("nonnegative"), p.at("again"), f"behind {done}, {ranks} ranks")
     run = p.fit("again", "--seeds", 3, "--resume")
@@ -137,7 +137,7 @@ def check_resumed(p):
     former(p, "again", 1)
     fails(p.fit("again", "--seeds", 2, "--resume"), 65, ("--seeds 3", "--seeds 2"), "other seeds")
     run = p.fit("again", "--seeds", 3, "--resume", "--tolerance", 0.5)
-    ok(run.returncode == 65 or "resume  behind" not in run.stderr, "other extents")
+    ok(run.returncode == 65 or "resume  after 1 of 2" not in run.stderr, "other extents")
     former(p, "again", 1)
     need(p.fit("again", "--seeds", 3, "--sweeps", 6, "--resume"), "more sweeps")
     need(p.fit("six", "--seeds", 3, "--sweeps", 6), "six sweeps")
@@ -162,9 +162,9 @@ def check_signal(p):
         need(run, f"call {n} of {calls}")
         said += run.stderr
         same(p.at("nonnegative"), p.at("asked"), f"call {n} of {calls}")
-        if "resume  behind 1 of 2" in said:
+        if "resume  after 1 of 2" in said:
             break
-    ok("resume  behind 1 of 2" in said, f"stopped behind the first: {said[-600:]}")
+    ok("resume  after 1 of 2" in said, f"stopped behind the first: {said[-600:]}")
     return None
 
 

@@ -166,7 +166,7 @@ def check_whole(jobs):
             f.write("no result")
     for command, (words, _, _) in jobs.all.items():
         done = sagitta(command, *words, "--output", jobs.at("damaged"))
-        fails(done, 73, ["is there already: add --force"], f"{command}, a damaged file")
+        fails(done, 73, ["already exists: add --force"], f"{command}, a damaged file")
 
 
 def held_stop(words, out, gate, read, by):

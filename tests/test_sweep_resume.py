@@ -180,7 +180,7 @@ def stopped(case, what):
        "found")
 def check_refused(case):
     out = stopped(case, "refused")
-    fails(case.run(out), 73, ["sweep.h5' is there already", "add --resume"] if case.command ==
+    fails(case.run(out), 73, ["sweep.h5' already exists", "add --resume"] if case.command ==
           "refit" else ["add --resume"], "neither --resume nor --force")
     if case.command == "refit":
         fails(case.run(out, "--resume", "--directions", 2), 65, ["--directions 2"],

@@ -189,7 +189,7 @@ def check_refused(folder):
     os.remove(os.path.join(data.place, "rows.h5"))
     for words, code in (([], 73), (["--force"], 0)):
         done = sagitta("synth", os.path.join(data.place, "used.in"), *words)
-        ok(done.returncode == code, f"a dictionary is there already: exit {done.returncode}")
+        ok(done.returncode == code, f"a dictionary already exists: exit {done.returncode}")
     for name in ("rows.h5", "dictionary.h5"):
         ok(sagitta("verify", os.path.join(data.place, name)).returncode == 0, f"verify {name}")
 

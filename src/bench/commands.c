@@ -142,7 +142,8 @@ static int ranks_check(const struct bench_options *o, const char *what, int rank
   int solve = strcmp(what, "solve") == 0, gpu = strcmp(o->common.device, "cuda") == 0;
   int several = !strcmp(what, "train") || !strcmp(what, "write") || !strcmp(what, "rates");
   CHECK(ranks == 1 || several || (solve && gpu), ERR_USAGE,
-        "'%s' measures one rank: leave mpirun away%s", what, solve ? ", or add --device cuda" : "");
+        "'%s' measures one rank: run it without mpirun%s", what,
+        solve ? ", or add --device cuda" : "");
   return OK;
 }
 

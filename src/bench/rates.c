@@ -841,7 +841,7 @@ static int bench_begin(struct bench *b, const struct bench_write_options *o)
   CHECK(o->output, ERR_USAGE, "'--output' is missing: give a folder");
   int length = snprintf(b->path, sizeof b->path, "%s/bench-rates.h5", o->output);
   CHECK(length < (int)sizeof b->path, ERR_USAGE, "the name '%s' is too long", o->output);
-  CHECK(access(b->path, F_OK) < 0, ERR_CREATE, "'%s' is there already", b->path);
+  CHECK(access(b->path, F_OK) < 0, ERR_CREATE, "'%s' already exists", b->path);
   if (!is_gpu(b)) TRY(device_check_fma());
   TRY(arena_alloc(&b->arena, &b->atoms, (gidx)MOST_ATOMS * MOST_COLUMNS, sizeof *b->atoms));
   gidx rows = (is_gpu(b) ? GPU_ROWS : ROW_BLOCK) * (gidx)MOST_COLUMNS;

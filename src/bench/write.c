@@ -336,7 +336,7 @@ static int names_find(struct bench *b, const struct bench_write_options *o)
   snprintf(b->journal, sizeof b->journal, "%.4000s/bench-write.journal", o->output);
   CHECK(length < 4000, ERR_USAGE, "the name '%s' is too long", o->output);
   for (int i = 0; i < 2; i++)
-    CHECK(access(i ? b->plain : b->result, F_OK) < 0, ERR_CREATE, "'%s' is there already",
+    CHECK(access(i ? b->plain : b->result, F_OK) < 0, ERR_CREATE, "'%s' already exists",
           i ? b->plain : b->result);
   return OK;
 }

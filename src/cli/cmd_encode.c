@@ -707,7 +707,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   TRY(comm_agree(&run->comm, detect_take(job, (struct encode_options *)options)));
   TRY(inputs_agree(&run->comm, inputs_open(run, job, (struct encode_options *)options)));
   if (o->row_range && job->source.n == 0 && job->rows.source.n > 0) {
-    log_info("'%s' has %lld rows, and '--row-range' is %s: this task is to spare, nothing is done",
+    log_info("'%s' has %lld rows, and '--row-range' is %s: this task has no rows, and does nothing",
              job->rows.source.name, (long long)job->rows.source.n, o->row_range);
     job_free(job);
     return OK;

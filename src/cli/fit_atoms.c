@@ -66,7 +66,7 @@ int fit_seeds_open(struct fit_job *j)
   TRY(comm_agree(c, record_open(j)));
   TRY(comm_broadcast(c, &j->seeds.done, 1, sizeof j->seeds.done));
   if (!j->seeds.done) return OK;
-  log_info("resume  behind %d of %d other seeds", j->seeds.done, j->seeds.wanted);
+  log_info("resume  after %d of %d other seeds", j->seeds.done, j->seeds.wanted);
   if (t->max_seconds > 0) t->sweeps = t->start->sweep; /* the first fit ended at that sweep */
   return OK;
 }

@@ -23,7 +23,7 @@ static int line_output_check(const struct backlog *b, const struct backlog_entry
 {
   TRY(backlog_output_check(&b->list, entry));
   CHECK(!input_is_there(entry->place) || b->task.resume || b->task.force, ERR_CREATE,
-        "line %d of '%s': '%s' is there already: --resume keeps or continues it, and --force "
+        "line %d of '%s': '%s' already exists: --resume keeps or continues it, and --force "
         "makes it again",
         entry->line, b->list.name, entry->file);
   return OK;

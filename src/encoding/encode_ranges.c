@@ -65,7 +65,7 @@ static void whole_name(const struct encode_files *f, char *whole)
 static int whole_check(const char *whole)
 {
   CHECK(!input_is_there(whole), ERR_CREATE,
-        "'%s' is there already, with all rows: remove it, or give another folder", whole);
+        "'%s' already exists, with all rows: remove it, or give another folder", whole);
   return OK;
 }
 

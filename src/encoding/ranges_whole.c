@@ -85,7 +85,7 @@ int ranges_whole_open(struct ranges_whole *w, const char *folder)
   TRY(ranges_find(&w->list, w->path));
   int is_there = !*w->list.growing && input_is_there(w->path);
   CHECK(!is_there, ERR_CREATE,
-        "'%s' is there already, and there are no ranges: nothing is left to merge; to merge parts, "
+        "'%s' already exists, and there are no ranges: nothing is left to merge; to merge parts, "
         "name their files, as in '%s/part-*.h5', and give '--output'",
         w->path, folder);
   CHECK(*w->list.growing, ERR_INPUT,

@@ -210,7 +210,7 @@ int output_check_free(const char *path, int force)
   CHECK(!there || !S_ISDIR(facts.st_mode), ERR_CREATE, "cannot create '%s': it is a folder", path);
   CHECK(!there || S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode), ERR_CREATE,
         "cannot create '%s': it is not a file", path);
-  CHECK(!there || force, ERR_CREATE, "'%s' is there already: add --force to replace it", path);
+  CHECK(!there || force, ERR_CREATE, "'%s' already exists: add --force to replace it", path);
   return output_check_left(path, force);
 }
 

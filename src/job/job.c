@@ -19,7 +19,7 @@
 int job_part_refuse(const char *path)
 {
   FAIL(ERR_CREATE,
-       "'%s' is there already, of a job that stopped: add --resume to continue it, or --force to "
+       "'%s' already exists, of a job that stopped: add --resume to continue it, or --force to "
        "begin again",
        path);
 }

@@ -190,7 +190,7 @@ class Dictionary(Coder):
         if not path.endswith(".h5"):
             raise InputError(f"'{path}' does not end in .h5: give a name that does")
         if os.path.exists(path) and not overwrite:
-            raise InputError(f"'{path}' is there already: give another name, or overwrite=True")
+            raise InputError(f"'{path}' already exists: give another name, or overwrite=True")
         new = f"{path}.{os.getpid()}.tmp"
         try:
             self.write(new)
