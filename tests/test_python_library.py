@@ -244,7 +244,7 @@ def check_save(at, d, x):
     again = sagitta.Dictionary.open(f"{at}/saved.h5")
     ok(again == d and "nonnegative codes" in repr(d) and f"of {K} x" in repr(d), f"{again}")
     same(again.encode(x), f"{at}/fit", "codes of a saved one")
-    raised(sagitta.InputError, ["is there", "overwrite=True"], d.save, f"{at}/saved.h5")
+    raised(sagitta.InputError, ["already exists", "overwrite=True"], d.save, f"{at}/saved.h5")
     raised(sagitta.InputError, ["does not end in .h5"], d.save, f"{at}/saved.npy")
     bare = sagitta.Dictionary.from_arrays(d.atoms, top_s=3)
     bare.save(f"{at}/saved.h5", overwrite=True)
