@@ -105,8 +105,7 @@ def measured_check(place):
 def gpu_check(place):
     if not gpu_present():
         return
-    done = bench("rates", "--output", place.folder, "--device", "cuda", "--threads", 1,
-                 "--json")
+    done = bench("rates", "--output", place.folder, "--device", "cuda", "--threads", 1, "--json")
     need(done, "rates of a GPU")
     page = json.loads(done.stdout)
     ok({line["name"] for line in page["rates"]} >= set(POWERS) - {"exchange"}, f"{page}")

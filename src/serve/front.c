@@ -14,8 +14,8 @@
 #include "serve/handle.h"
 #include "serve/report.h"
 
-enum { WAIT = 100, AT_ONCE = 64 }; /* ms per wait; most messages between sends of replies */
-enum { QUIET = 100, LAST = 1000 }; /* ms: see loop() */
+enum { WAIT = 100, AT_ONCE = 64 };   /* ms per wait; most messages between sends of replies */
+enum { QUIET = 100, LATEST = 1000 }; /* ms: see loop() */
 
 /* *came <- 1 if there was a message. */
 static int messages_receive(struct front *f, int *came)
@@ -67,7 +67,7 @@ static int replies_send(struct front *f)
 }
 
 /* Requests that were on their way when the server closed are refused, too: the thread ends when no
- * message came for QUIET ms, and at the latest LAST ms after front_close(). */
+ * message came for QUIET ms, and at the latest LATEST ms after front_close(). */
 static int loop(struct front *f)
 {
   const uint64_t ms = 1000000;
@@ -79,7 +79,7 @@ static int loop(struct front *f)
     pthread_mutex_unlock(&f->lock);
     if (is_over && !over)
       over = last = now;
-    else if (is_over && (now - last >= QUIET * ms || now - over >= LAST * ms))
+    else if (is_over && (now - last >= QUIET * ms || now - over >= LATEST * ms))
       return OK;
     TRY(net_wait(f->net, f->wake, WAIT));
     if (read(f->wake, &ignored, sizeof ignored) < 0) ignored = 0; /* no thread woke this one */

@@ -67,7 +67,8 @@ struct front {
 
 /* Begin to accept clients, and start the thread.  ERR_CREATE, ERR_MEMORY. */
 int front_open(struct front *f);
-/* Send the replies that are ready, and end the thread.  Returns its status. */
+/* Send the replies that are ready, refuse requests that are on their way, and end the thread; this
+ * takes 0.1 to 1 s.  Returns its status. */
 int front_close(struct front *f);
 void front_free(struct front *f);
 
